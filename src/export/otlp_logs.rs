@@ -20,7 +20,7 @@ use tonic::transport::Endpoint;
 use tonic::{Code, Extensions, Request};
 
 use super::settings::{OtlpLogsSettings, SettingsError};
-use super::tls::Tls;
+use super::tls::Certificates;
 use super::{Answer, REPLY_BYTES_MAX, grpc};
 use crate::cli::render::text::clean;
 use crate::engine::guard::policy::VerdictKind;
@@ -31,6 +31,8 @@ use crate::store::alert::Alert;
 /// An OTLP backend.
 pub(super) struct OtlpLogs {
     tenant: String,
+    address: String,
+    certificates: Certificates,
     endpoint: Endpoint,
     metadata: MetadataMap,
     /// Made by the first batch, because a channel needs a runtime and checking settings does not have one.
@@ -44,10 +46,13 @@ impl OtlpLogs {
         settings: &OtlpLogsSettings,
     ) -> Result<Self, SettingsError> {
         let wrong = |fault| SettingsError::new(name, fault);
-        let tls = Tls::read(&settings.tls).map_err(wrong)?;
+        let certificates = Certificates::read(&settings.tls).map_err(wrong)?;
+        let endpoint = grpc::endpoint(&settings.endpoint, certificates.tls()).map_err(wrong)?;
         Ok(Self {
             tenant: tenant.to_owned(),
-            endpoint: grpc::endpoint(&settings.endpoint, &tls).map_err(wrong)?,
+            address: settings.endpoint.clone(),
+            certificates,
+            endpoint,
             metadata: grpc::metadata(&settings.headers).map_err(wrong)?,
             client: None,
         })
@@ -58,6 +63,18 @@ impl OtlpLogs {
     }
 
     pub(super) async fn export(&mut self, records: Vec<LogRecord>) -> Answer {
+        let answer = self.try_to_export(records).await;
+        if matches!(answer, Answer::Later { .. })
+            && self.certificates.are_renewed().await
+            && let Ok(endpoint) = grpc::endpoint(&self.address, self.certificates.tls())
+        {
+            self.endpoint = endpoint;
+            self.client = None;
+        }
+        answer
+    }
+
+    async fn try_to_export(&mut self, records: Vec<LogRecord>) -> Answer {
         let request = Request::from_parts(
             self.metadata.clone(),
             Extensions::default(),

@@ -154,7 +154,7 @@ impl ForwardSettings {
     }
 }
 
-/// The files of TLS towards a receiver that speaks https, all in PEM. They are read when the exporter starts.
+/// The files of TLS towards a receiver that speaks https, all in PEM.
 #[derive(Clone, Debug, Default)]
 pub struct TlsFiles {
     /// Authorities of its certificate; without them, those that this machine trusts.

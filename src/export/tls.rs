@@ -1,13 +1,18 @@
 //! What TLS needs beside an address: the authorities of the receiver's certificate, and a certificate to show to it.
+//!
+//! Certificates end, and others are put in their place. So the files are read again whenever a receiver does not take what it is
+//! sent; connections that work are left alone.
 
 use std::fmt::Display;
 use std::path::Path;
+
+use tokio::task::spawn_blocking;
 
 use super::causes::causes;
 use super::settings::{Fault, TlsFiles};
 
 /// The files of TLS that settings name, as they are in PEM and can be used.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub(super) struct Tls {
     /// Without them, those that this machine trusts.
     pub(super) authorities: Option<Vec<u8>>,
@@ -15,9 +20,44 @@ pub(super) struct Tls {
     pub(super) identity: Option<(Vec<u8>, Vec<u8>)>,
 }
 
+/// These, and where they came from.
+pub(super) struct Certificates {
+    files: TlsFiles,
+    read: Tls,
+}
+
+impl Certificates {
+    pub(super) fn read(files: &TlsFiles) -> Result<Self, Fault> {
+        Ok(Self {
+            files: files.clone(),
+            read: Tls::read(files)?,
+        })
+    }
+
+    pub(super) fn tls(&self) -> &Tls {
+        &self.read
+    }
+
+    /// Reads the files again. Whether there are others in them now, which can be used.
+    pub(super) async fn are_renewed(&mut self) -> bool {
+        if self.read == Tls::default() {
+            return false;
+        }
+        let files = self.files.clone();
+        // They may lie on a disk that hangs.
+        match spawn_blocking(move || Tls::read(&files)).await {
+            Ok(Ok(read)) if read != self.read => {
+                self.read = read;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
 impl Tls {
     /// Reads the files that settings name.
-    pub(super) fn read(files: &TlsFiles) -> Result<Self, Fault> {
+    fn read(files: &TlsFiles) -> Result<Self, Fault> {
         let ca_file = files.ca_file.as_deref();
         let identity = files.identity.as_ref();
         Ok(Self {

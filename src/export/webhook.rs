@@ -16,7 +16,7 @@ use super::address::is_public;
 use super::alertmanager::{Message, idempotency_key};
 use super::http::{asked_wait, client, quote, read_bounded, refusal, unsent};
 use super::settings::{Fault, Secret, SettingsError, WebhookSettings};
-use super::tls::Tls;
+use super::tls::Certificates;
 use super::{Answer, is_due};
 use crate::store::alert::Alert;
 
@@ -26,6 +26,8 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(super) struct Webhook {
     receiver: String,
     tenant: String,
+    allow_private: bool,
+    certificates: Certificates,
     client: Client,
     url: Url,
     authorization: Option<HeaderValue>,
@@ -44,12 +46,14 @@ impl Webhook {
     ) -> Result<Self, SettingsError> {
         let wrong = |fault| SettingsError::new(name, fault);
         let url = checked_url(settings).map_err(wrong)?;
-        let tls = Tls::read(&settings.tls).map_err(wrong)?;
-        let tls = (url.scheme() == "https").then_some(&tls);
+        let certificates = Certificates::read(&settings.tls).map_err(wrong)?;
+        let tls = (url.scheme() == "https").then_some(certificates.tls());
         let client = client(settings.allow_private, tls).map_err(wrong)?;
         Ok(Self {
             receiver: name.to_owned(),
             tenant: tenant.to_owned(),
+            allow_private: settings.allow_private,
+            certificates,
             client,
             url,
             authorization: authorization(settings.bearer_token.as_ref())
@@ -116,7 +120,18 @@ impl Webhook {
         }
         match request.send().await {
             Ok(reply) => answer(reply).await,
-            Err(error) => Answer::later(unsent(error)),
+            Err(error) => {
+                self.renew_certificates().await;
+                Answer::later(unsent(error))
+            }
+        }
+    }
+
+    async fn renew_certificates(&mut self) {
+        if self.certificates.are_renewed().await
+            && let Ok(client) = client(self.allow_private, Some(self.certificates.tls()))
+        {
+            self.client = client;
         }
     }
 }

@@ -594,20 +594,15 @@ fn a_webhook_without_a_good_certificate_gets_nothing() {
 }
 
 /// Given receivers of alerts whose certificates are of an authority that this machine does not trust, and that ask for one, alerts
-/// get there where the settings name both, as log records and as Alertmanager's JSON.
+/// get there where the settings name both, as log records and as Alertmanager's JSON: once the right one is in its place.
 #[test]
 fn receivers_of_alerts_may_ask_for_a_certificate() {
     let asking = asks_for_certificates();
     let (_behind, behind) = configured(&format!(
         "receivers: {{otlp: {{protocols: {{grpc: {{{asking}}}, http: {{{asking}}}}}}}}}\n"
     ));
-    let file = |name: &str| fixture(name).display().to_string();
-    let tls = format!(
-        "tls: {{ca_file: {}, cert_file: {}, key_file: {}}}",
-        file("ca.crt"),
-        file("client.crt"),
-        file("client.key")
-    );
+    let shown = Shown::stranger();
+    let tls = shown.settings();
     // As OTLP/JSON, what a webhook posts is a request with nothing in it.
     let (_directory, daemon) = configured(&format!(
         "exporters:\n  otlp_logs: {{endpoint: 'https://localhost:{}', {tls}}}\n  \
@@ -620,17 +615,53 @@ fn receivers_of_alerts_may_ask_for_a_certificate() {
         for request in super::secrets::looping(1) {
             sender.send(Export::Traces(request)).await.expect("taken");
         }
-        until(async || {
-            let page = http_client().get(format!("http://{}/metrics", daemon.api));
-            let page = page.send().await.ok()?.text().await.ok()?;
-            let sent = |exporter: &str| {
-                let name = format!("eddy_exporter_sent_alerts_total{{exporter=\"{exporter}\"");
-                let mut lines = page.lines();
-                lines.any(|line| line.starts_with(&name) && !line.ends_with(" 0"))
-            };
-            (sent("otlp_logs") && sent("webhook")).then_some(())
-        })
-        .await;
+        for number in ["retries_total", "sent_alerts_total"] {
+            until(async || {
+                let page = http_client().get(format!("http://{}/metrics", daemon.api));
+                let page = page.send().await.ok()?.text().await.ok()?;
+                let both = ["otlp_logs", "webhook"].into_iter().all(|exporter| {
+                    let name = format!("eddy_exporter_{number}{{exporter=\"{exporter}\"");
+                    let mut lines = page.lines();
+                    lines.any(|line| line.starts_with(&name) && !line.ends_with(" 0"))
+                });
+                both.then_some(())
+            })
+            .await;
+            shown.renew();
+        }
     });
     assert!(metric(&behind, "eddy_receiver_accepted_log_records_total") > 0);
+}
+
+/// The certificate that a daemon shows to receivers, in files of a test's own.
+pub(crate) struct Shown(tempfile::TempDir);
+
+impl Shown {
+    /// One that no receiver here takes.
+    pub(crate) fn stranger() -> Self {
+        let shown = Self(tempfile::tempdir().expect("a temporary directory"));
+        shown.put("stranger");
+        shown
+    }
+
+    /// Puts the one in its place that receivers take.
+    pub(crate) fn renew(&self) {
+        self.put("client");
+    }
+
+    fn put(&self, name: &str) {
+        for part in ["crt", "key"] {
+            let place = self.0.path().join(format!("shown.{part}"));
+            fs::copy(fixture(&format!("{name}.{part}")), place).expect("copied");
+        }
+    }
+
+    /// What a configuration says of it.
+    pub(crate) fn settings(&self) -> String {
+        let shown = self.0.path().join("shown").display().to_string();
+        format!(
+            "tls: {{ca_file: {}, cert_file: {shown}.crt, key_file: {shown}.key}}",
+            fixture("ca.crt").display()
+        )
+    }
 }

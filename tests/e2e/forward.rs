@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::access::{asks_for_certificates, configured, fixture};
+use super::access::{Shown, asks_for_certificates, configured};
 use super::delivery::outcome;
 use super::kill::calls;
 use super::load::metric;
@@ -45,10 +45,10 @@ fn those_behind_see_the_same() {
     }
 }
 
-/// Given backends that ask for a certificate, one is shown to them where that is configured, and they get what was sent.
+/// Given backends that ask for a certificate, one is shown to them where that is configured, and they get what was sent: once the
+/// right one is in its place.
 #[test]
 fn a_backend_may_ask_for_a_certificate() {
-    let file = |name: &str| fixture(name).display().to_string();
     let asking = asks_for_certificates();
     let (_behind, behind) = configured(&format!(
         "receivers: {{otlp: {{protocols: {{grpc: {{{asking}}}, http: {{{asking}}}}}}}}}\n"
@@ -57,18 +57,20 @@ fn a_backend_may_ask_for_a_certificate() {
         (0, "grpc", behind.grpc.port()),
         (1, "http", behind.http.port()),
     ] {
+        let shown = Shown::stranger();
         let (_directory, daemon) = configured(&format!(
-            "exporters:\n  otlp_forward:\n    endpoint: https://localhost:{port}\n    protocol: {protocol}\n    \
-             tls: {{ca_file: {}, cert_file: {}, key_file: {}}}\n",
-            file("ca.crt"),
-            file("client.crt"),
-            file("client.key")
+            "exporters:\n  otlp_forward:\n    endpoint: https://localhost:{port}\n    protocol: {protocol}\n    {}\n",
+            shown.settings()
         ));
         let run_id = format!("{:032x}", run + 1);
         runtime().block_on(async {
             let request = Export::Traces(calls(run, 0, 3));
             let sent = Sender::new(daemon.grpc).send(request).await;
             sent.expect("it is accepted");
+            let waits = "could not be passed on; it waits";
+            let said = || daemon.stderr.lock().expect("whole").contains(waits);
+            until(async || said().then_some(())).await;
+            shown.renew();
             let behind = until(async || behind.runs().remove(&run_id)).await;
             assert_eq!(behind["tool_calls"], 3, "{protocol}");
         });

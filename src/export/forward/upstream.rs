@@ -3,7 +3,7 @@
 //! Redirects are off, little is read of a reply, and which failures are repeated is what OTLP says of each transport.
 
 use std::io::Write;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use bytes::{Buf, BufMut, Bytes};
 use flate2::write::GzEncoder;
@@ -11,6 +11,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse
 use prost::Message;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
+use tokio::sync::Mutex;
 use tonic::client::Grpc;
 use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http::uri::PathAndQuery;
@@ -22,26 +23,67 @@ use crate::cli::render::text::{clean, counted};
 use crate::export::settings::{
     Compression, Fault, ForwardProtocol, ForwardSettings, Secret, SettingsError,
 };
-use crate::export::tls::Tls;
+use crate::export::tls::{Certificates, Tls};
 use crate::export::{Answer, REPLY_BYTES_MAX, grpc, http};
 use crate::otlp::Signal;
 
 /// Where requests go.
-pub(super) enum Upstream {
-    Grpc(Box<OverGrpc>),
-    Http(Box<OverHttp>),
+pub(super) struct Upstream {
+    settings: ForwardSettings,
+    certificates: Mutex<Certificates>,
+    transport: RwLock<Arc<Transport>>,
 }
 
 impl Upstream {
     pub(super) fn new(settings: &ForwardSettings) -> Result<Self, SettingsError> {
-        let upstream = match settings.protocol {
-            ForwardProtocol::Grpc => OverGrpc::new(settings).map(|grpc| Self::Grpc(Box::new(grpc))),
-            ForwardProtocol::Http => OverHttp::new(settings).map(|http| Self::Http(Box::new(http))),
-        };
-        upstream.map_err(|fault| SettingsError::new(&settings.name, fault))
+        let wrong = |fault| SettingsError::new(&settings.name, fault);
+        let certificates = Certificates::read(&settings.tls).map_err(wrong)?;
+        let transport = Transport::new(settings, certificates.tls()).map_err(wrong)?;
+        Ok(Self {
+            settings: settings.clone(),
+            certificates: Mutex::new(certificates),
+            transport: RwLock::new(Arc::new(transport)),
+        })
     }
 
     pub(super) async fn send(&self, signal: Signal, request: &Bytes) -> Answer {
+        let transport = {
+            let transport = self.transport.read();
+            Arc::clone(&transport.unwrap_or_else(PoisonError::into_inner))
+        };
+        let answer = transport.send(signal, request).await;
+        if matches!(answer, Answer::Later { .. }) {
+            self.renew_certificates().await;
+        }
+        answer
+    }
+
+    async fn renew_certificates(&self) {
+        let mut certificates = self.certificates.lock().await;
+        if certificates.are_renewed().await
+            && let Ok(renewed) = Transport::new(&self.settings, certificates.tls())
+        {
+            let transport = self.transport.write();
+            *transport.unwrap_or_else(PoisonError::into_inner) = Arc::new(renewed);
+        }
+    }
+}
+
+/// How it is spoken to.
+enum Transport {
+    Grpc(Box<OverGrpc>),
+    Http(Box<OverHttp>),
+}
+
+impl Transport {
+    fn new(settings: &ForwardSettings, tls: &Tls) -> Result<Self, Fault> {
+        Ok(match settings.protocol {
+            ForwardProtocol::Grpc => Self::Grpc(Box::new(OverGrpc::new(settings, tls)?)),
+            ForwardProtocol::Http => Self::Http(Box::new(OverHttp::new(settings, tls)?)),
+        })
+    }
+
+    async fn send(&self, signal: Signal, request: &Bytes) -> Answer {
         match self {
             Self::Grpc(grpc) => grpc.send(signal, request.clone()).await,
             Self::Http(http) => http.send(signal, request).await,
@@ -50,7 +92,7 @@ impl Upstream {
 }
 
 /// OTLP/gRPC, without decoding what is sent.
-pub(super) struct OverGrpc {
+struct OverGrpc {
     endpoint: Endpoint,
     metadata: MetadataMap,
     compression: Compression,
@@ -59,7 +101,7 @@ pub(super) struct OverGrpc {
 }
 
 impl OverGrpc {
-    fn new(settings: &ForwardSettings) -> Result<Self, Fault> {
+    fn new(settings: &ForwardSettings, tls: &Tls) -> Result<Self, Fault> {
         if grpc::has_path(&settings.endpoint) {
             return Err(Fault::new(
                 "endpoint",
@@ -67,7 +109,7 @@ impl OverGrpc {
             ));
         }
         Ok(Self {
-            endpoint: grpc::endpoint(&settings.endpoint, &Tls::read(&settings.tls)?)?,
+            endpoint: grpc::endpoint(&settings.endpoint, tls)?,
             metadata: grpc::metadata(&settings.headers)?,
             compression: settings.compression,
             connection: OnceLock::new(),
@@ -147,7 +189,7 @@ impl Decoder for Verbatim {
 const PROTOBUF: &str = "application/x-protobuf";
 
 /// OTLP/HTTP, as protobuf.
-pub(super) struct OverHttp {
+struct OverHttp {
     client: Client,
     base: String,
     headers: HeaderMap,
@@ -155,10 +197,9 @@ pub(super) struct OverHttp {
 }
 
 impl OverHttp {
-    fn new(settings: &ForwardSettings) -> Result<Self, Fault> {
+    fn new(settings: &ForwardSettings, tls: &Tls) -> Result<Self, Fault> {
         let base = checked_base(&settings.endpoint)?;
-        let tls = Tls::read(&settings.tls)?;
-        let tls = base.starts_with("https:").then_some(&tls);
+        let tls = base.starts_with("https:").then_some(tls);
         let client = http::client(true, tls)?;
         let mut headers = headers(&settings.headers)?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROTOBUF));
