@@ -13,7 +13,7 @@ use super::grpc::corrected;
 use super::queries::Api;
 use super::v1;
 use super::v1::guard_service_server::{GuardService, GuardServiceServer};
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::json::{dollars, hex_id};
 use crate::shard::guard::{Answer, GuardContext, Outcome, Spoken, Told};

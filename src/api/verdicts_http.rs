@@ -25,7 +25,7 @@ use super::parameters::{NoQuery, bad_query};
 use super::queries::Api;
 use super::v1;
 use super::verdicts::REQUEST_BYTES_MAX;
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::json::VerdictJson;
 
 /// The routes of the guard.

@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use super::client::ApiArgs;
 use super::failure::{Failure, remark};
 use super::guard_client::{Call, GuardClient};
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::json::VerdictJson;
 
 /// Calls under way that are remembered. Their answers would have to be kept apart for ever from a server that never

@@ -7,7 +7,8 @@ use super::read::read;
 use super::shape::Shape;
 use super::tree::Node;
 use crate::engine::guard::message;
-use crate::engine::guard::policy::{Action, GuardPolicy, VerdictKind, When};
+use crate::engine::guard::policy::{Action, GuardPolicy, When};
+use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::policy::{LOOKED_BACK_CALLS_MAX, Policy, Tools};
 use crate::engine::warning::Rule;
 

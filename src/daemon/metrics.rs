@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use super::process;
 use super::tenants::TenantServices;
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::export::forward::{ForwardStatus, Forwards};
 use crate::export::{ExporterStatus, Exporters};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::policy::Answered;
-use super::warning::Rule;
+use super::guard::verdict::Answered;
+use super::warning::rule::Rule;
 use super::witness::Witness;
 
 /// A shared, immutable, bounded text. Events, windows and warnings of one run point at the same bytes.

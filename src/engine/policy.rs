@@ -12,7 +12,7 @@ use super::guard::policy::GuardPolicy;
 mod others;
 mod rules;
 mod thresholds;
-mod tools;
+pub(crate) mod tools;
 
 pub use rules::Rules;
 pub use thresholds::{
@@ -21,7 +21,6 @@ pub use thresholds::{
     RepeatedText, Repeats, RetryStorm, Scope, SimilarQuery, SimilarRepeats, SummaryLoop,
     ToolCounts, ToolCycle, ToolLimit, UnusualRun,
 };
-pub(crate) use tools::fits_any;
 pub use tools::{Tool, ToolSettings, Tools};
 
 /// One profile, with the configuration's changes applied.

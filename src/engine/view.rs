@@ -9,7 +9,7 @@ use super::event::Text;
 use super::fold::Fold;
 use super::fold::judge::Outcome;
 use super::fold::marks::CallMark;
-use super::guard::policy::VerdictKind;
+use super::guard::verdict::VerdictKind;
 use super::hash::stable;
 use super::policy::Policy;
 use super::run::{RunState, is_swarm};

@@ -23,7 +23,7 @@ use super::settings::{OtlpLogsSettings, SettingsError};
 use super::tls::Certificates;
 use super::{Answer, REPLY_BYTES_MAX, grpc};
 use crate::cli::render::text::clean;
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::{Severity, WarningState};
 use crate::json::{dollars, hex_id, hex_span, rfc3339};
 use crate::store::alert::Alert;

@@ -19,7 +19,7 @@ use super::retry::Attempts;
 use super::settings::Retry;
 use super::{Answer, Entry};
 use crate::engine::guard::Given;
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::json::hex_id;
 

@@ -3,7 +3,7 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 
 /// The guard's answer to a question. What has no verdict, or one that is not known, is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::engine::guard::Verdict;
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::store::alert::Alert;
 use crate::telemetry::Counter;

@@ -19,7 +19,7 @@ use tokio::task::yield_now;
 
 use crate::engine::Change;
 use crate::engine::event::{Event, Text, ToolCall, TraceId};
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::guard::{self, Caller, Checked, Given, Said, Verdict};
 use crate::normalize::guarded;
 use crate::store::{Entry, IndexKey, StoreError};

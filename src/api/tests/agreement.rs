@@ -4,7 +4,7 @@ use prost_types::Timestamp;
 
 use super::{Severity, alert, v1};
 use crate::engine::RunView;
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::view::{Ended, Status};
 use crate::engine::warning::{ChangeKind, Warning, WarningState};
 use crate::engine::work::AgentWork;

@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Told;
 use crate::cli::failure::{Failure, remark};
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::json::VerdictJson;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -6,7 +6,8 @@ use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::waiting::Waiting;
 use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
-use crate::engine::policy::{Policy, fits_any};
+use crate::engine::policy::Policy;
+use crate::engine::policy::tools::fits_any;
 use crate::engine::rules;
 use crate::engine::run::RunState;
 use crate::engine::view::id_of_warning;
@@ -14,9 +15,11 @@ use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 use crate::engine::window::calls::{Call, Step};
 
+use super::matter::Matter;
 use super::message::{Facts, without_controls, written};
 use super::owed::owed;
-use super::policy::{Action, Answered, VerdictKind, When};
+use super::policy::{Action, When};
+use super::verdict::{Answered, VerdictKind};
 use super::{Caller, Verdict};
 
 /// Longest result that says no more than that something was done ("ok", "Success"), in bytes, though the tool's name says that it
@@ -25,20 +28,6 @@ const OK_BYTES_MAX: u32 = 16;
 
 /// A verdict, and the note that the run keeps of it where something was said.
 pub(super) type Decision = (Verdict, Option<Nudge>);
-
-/// What an action is about: a finding, or a warning that is open.
-pub(super) struct Matter {
-    pub(super) rule: Rule,
-    pub(super) group: u64,
-    /// The rule's count in this row.
-    pub(super) count: u64,
-    /// The warning's count by then, rows before it included.
-    pub(super) warned: u64,
-    pub(super) tool: Text,
-    pub(super) arguments: Text,
-    pub(super) workers: usize,
-    pub(super) warning_id: u64,
-}
 
 /// What would come of a call.
 struct Foreseen {

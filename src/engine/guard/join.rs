@@ -3,7 +3,7 @@
 //! An agent asks, makes the call, and may tell the guard what came of it; the span comes seconds later. A result that
 //! was told names the question that it answers. A question and a span are one where both have the same call id; where
 //! not both have one, by tool, arguments and time: the question was asked while the call ran, or shortly before it. A
-//! question takes its place in time behind everything that was reported before it was asked (`guard::place_after`), so
+//! question takes its place in time behind everything that was reported before it was asked (`guard::before`), so
 //! that no span of an earlier call can be taken for its own; only what is more than a second ahead of the clock stays behind it.
 
 use crate::engine::event::{Part, ToolCall};
@@ -11,7 +11,7 @@ use crate::engine::warning::Rule;
 use crate::engine::window::card::Card;
 use crate::engine::window::traces::TraceNumber;
 
-use super::policy::VerdictKind;
+use super::verdict::VerdictKind;
 
 const SECOND_NS: u64 = 1_000_000_000;
 

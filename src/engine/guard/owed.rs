@@ -10,7 +10,7 @@ use crate::engine::view::id_of_warning;
 use crate::engine::warning::kept::Kept;
 use crate::engine::warning::{Rule, Severity, WarningState};
 
-use super::decide::Matter;
+use super::matter::Matter;
 use super::policy::Action;
 use super::{Caller, Shared};
 

@@ -14,9 +14,9 @@ use crate::engine::warning::kept::{Finding, Kept, Proof};
 use crate::engine::warning::{Rule, Severity};
 use crate::engine::window::calls::Call;
 
-use super::decide::Matter;
+use super::matter::Matter;
 use super::owed::about;
-use super::policy::{Answered, VerdictKind};
+use super::verdict::{Answered, VerdictKind};
 
 impl Fold {
     /// What a rule found of a call that was refused because of it, one call more, where the rule does not see it any more: a call

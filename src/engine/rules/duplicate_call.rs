@@ -20,7 +20,8 @@ use crate::engine::event::Text;
 use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
-use crate::engine::policy::{DuplicateCall, Policy, Scope, fits_any};
+use crate::engine::policy::tools::fits_any;
+use crate::engine::policy::{DuplicateCall, Policy, Scope};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 

@@ -11,7 +11,7 @@ use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::tally::Tally;
 use crate::engine::fold::totals::Spent;
-use crate::engine::guard::policy::Answered;
+use crate::engine::guard::verdict::Answered;
 use crate::engine::hash::mix;
 use crate::engine::policy::{Alarm, Policy};
 use crate::engine::window::calls::Call;

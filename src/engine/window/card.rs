@@ -6,7 +6,7 @@
 
 use crate::engine::event::{Answer, Body, Event, Part, Recorded, SpanId};
 use crate::engine::fold::text_hash;
-use crate::engine::guard::policy::{Answered, VerdictKind};
+use crate::engine::guard::verdict::{Answered, VerdictKind};
 use crate::engine::run::Place;
 use crate::engine::witness::Witness;
 

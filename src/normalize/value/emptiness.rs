@@ -91,6 +91,11 @@ const ABROAD: [&str; 16] = [
     "결과가 없습니다",
 ];
 
+/// Whether the value of a member, as JSON, is none.
+pub(super) fn is_nothing(value: &str) -> bool {
+    matches!(value, "null" | "false" | "\"\"" | "0" | "{}" | "[]")
+}
+
 /// Whether a result's text holds nothing, or says so in a sentence that is known or one of the user's. Of arguments only
 /// blank ones hold nothing: a query for "not found" is a query.
 pub(super) fn says_there_is_nothing(text: &str, phrases: &[String]) -> bool {

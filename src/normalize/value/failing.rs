@@ -11,6 +11,7 @@ use memchr::memmem::Finder;
 
 use crate::engine::event::{ERROR_BYTES_MAX, Failure};
 
+use super::emptiness::is_nothing;
 use super::places::without_places;
 use super::refusal::{graphql_error, refusal, tells_of_thing};
 use super::sample::cut;
@@ -318,11 +319,6 @@ fn error_in(object: &str, arguments: &str) -> Option<Failure> {
     }
     let error = member(object, &["error"])?;
     (!is_nothing(error) && !tells_of_thing(object, arguments)).then(|| failure(&unquote(error)))
-}
-
-/// Whether the value of a member says nothing.
-pub(super) fn is_nothing(value: &str) -> bool {
-    matches!(value, "null" | "false" | "\"\"" | "0" | "{}" | "[]")
 }
 
 /// What a sheet shows in a cell whose formula fails.

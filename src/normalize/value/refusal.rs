@@ -10,8 +10,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::emptiness::says_there_is_nothing;
-use super::failing::is_nothing;
+use super::emptiness::{is_nothing, says_there_is_nothing};
 use super::pending::says_pending;
 use super::{Object, items, member, members, unquote, wide};
 

@@ -11,7 +11,7 @@ use super::{
     report, settings, start, start_at, still, submit, until, view,
 };
 use crate::engine::event::{Body, RunEnd, TraceId};
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::view::Ended;
 use crate::engine::warning::WarningState;
 use crate::normalize::Report;

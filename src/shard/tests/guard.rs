@@ -12,7 +12,7 @@ use super::{
     profile, settings, still, stop, submit, view,
 };
 use crate::engine::event::TraceId;
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::shard::guard::{ASKS_MAX, Answer, GuardContext, Outcome, Spoken, Told};
 use crate::shard::inbox::Review;

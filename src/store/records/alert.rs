@@ -3,7 +3,7 @@
 use prost::Message;
 
 use crate::engine::event::{SpanId, Text, TraceId};
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
 use crate::store::alert::Alert;
 

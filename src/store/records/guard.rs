@@ -2,7 +2,7 @@
 
 use crate::engine::event::{Guarded, Nudge, Part};
 use crate::engine::fold::marks::Told;
-use crate::engine::guard::policy::{Answered, VerdictKind};
+use crate::engine::guard::verdict::{Answered, VerdictKind};
 use crate::engine::warning::Rule;
 
 use super::RecordError;

@@ -2,7 +2,7 @@
 
 use crate::engine::fold::tally::Tally;
 use crate::engine::fold::totals::Spent;
-use crate::engine::guard::policy::Answered;
+use crate::engine::guard::verdict::Answered;
 use crate::engine::warning::kept::{Kept, Proof, Ring};
 
 use super::RecordError;

@@ -9,7 +9,7 @@ use crate::engine::event::{
     NUMBERS_MAX, Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits,
     Value,
 };
-use crate::engine::guard::policy::{Answered, VerdictKind};
+use crate::engine::guard::verdict::{Answered, VerdictKind};
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
 use crate::engine::witness::Witness;
 use crate::store::alert::Alert;
