@@ -20,7 +20,7 @@ use tonic::transport::Endpoint;
 use tonic::{Code, Extensions, Request};
 
 use super::settings::{OtlpLogsSettings, SettingsError};
-use super::tls::Certificates;
+use super::tls::{Certificates, Tls};
 use super::{Answer, REPLY_BYTES_MAX, grpc};
 use crate::cli::render::text::clean;
 use crate::engine::guard::verdict::VerdictKind;
@@ -64,14 +64,13 @@ impl OtlpLogs {
 
     pub(super) async fn export(&mut self, records: Vec<LogRecord>) -> Answer {
         let answer = self.try_to_export(records).await;
-        if matches!(answer, Answer::Later { .. })
-            && self.certificates.are_renewed().await
-            && let Ok(endpoint) = grpc::endpoint(&self.address, self.certificates.tls())
-        {
-            self.endpoint = endpoint;
-            self.client = None;
-        }
-        answer
+        let renew = |tls: &Tls| {
+            if let Ok(endpoint) = grpc::endpoint(&self.address, tls) {
+                self.endpoint = endpoint;
+                self.client = None;
+            }
+        };
+        self.certificates.looked_at_again(answer, renew).await
     }
 
     async fn try_to_export(&mut self, records: Vec<LogRecord>) -> Answer {

@@ -1,13 +1,14 @@
 //! What TLS needs beside an address: the authorities of the receiver's certificate, and a certificate to show to it.
 //!
 //! Certificates end, and others are put in their place. So the files are read again whenever a receiver does not take what it is
-//! sent; connections that work are left alone.
+//! sent, for it may be that it does not take the certificate; connections that work are left alone.
 
 use std::fmt::Display;
 use std::path::Path;
 
 use tokio::task::spawn_blocking;
 
+use super::Answer;
 use super::causes::causes;
 use super::settings::{Fault, TlsFiles};
 
@@ -38,8 +39,25 @@ impl Certificates {
         &self.read
     }
 
+    /// What an attempt has come to. Where it was not taken and there are others in the files by now, these are used from here on,
+    /// and it is tried again: a server that does not take a certificate may as well say that it does not take the request.
+    pub(super) async fn looked_at_again(
+        &mut self,
+        answer: Answer,
+        use_these: impl FnOnce(&Tls),
+    ) -> Answer {
+        if matches!(answer, Answer::Taken) || !self.are_renewed().await {
+            return answer;
+        }
+        use_these(&self.read);
+        match answer {
+            Answer::Refused { reason } => Answer::later(reason),
+            other => other,
+        }
+    }
+
     /// Reads the files again. Whether there are others in them now, which can be used.
-    pub(super) async fn are_renewed(&mut self) -> bool {
+    async fn are_renewed(&mut self) -> bool {
         if self.read == Tls::default() {
             return false;
         }

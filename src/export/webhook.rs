@@ -16,7 +16,7 @@ use super::address::is_public;
 use super::alertmanager::{Message, idempotency_key};
 use super::http::{asked_wait, client, quote, read_bounded, refusal, unsent};
 use super::settings::{Fault, Secret, SettingsError, WebhookSettings};
-use super::tls::Certificates;
+use super::tls::{Certificates, Tls};
 use super::{Answer, is_due};
 use crate::store::alert::Alert;
 
@@ -118,21 +118,16 @@ impl Webhook {
         if let Some(authorization) = &self.authorization {
             request = request.header(reqwest::header::AUTHORIZATION, authorization);
         }
-        match request.send().await {
+        let answer = match request.send().await {
             Ok(reply) => answer(reply).await,
-            Err(error) => {
-                self.renew_certificates().await;
-                Answer::later(unsent(error))
+            Err(error) => Answer::later(unsent(error)),
+        };
+        let renew = |tls: &Tls| {
+            if let Ok(client) = client(self.allow_private, Some(tls)) {
+                self.client = client;
             }
-        }
-    }
-
-    async fn renew_certificates(&mut self) {
-        if self.certificates.are_renewed().await
-            && let Ok(client) = client(self.allow_private, Some(self.certificates.tls()))
-        {
-            self.client = client;
-        }
+        };
+        self.certificates.looked_at_again(answer, renew).await
     }
 }
 
@@ -223,7 +218,9 @@ mod tests {
 
     use super::*;
     use crate::export::samples::{Log, alert, publish, resolved, store, wait_for};
-    use crate::export::{ExporterSettings, Kind, LOG_EVERY, Retry, SEND_TIMEOUT, Secret, start};
+    use crate::export::{
+        ExporterSettings, Kind, LOG_EVERY, Retry, SEND_TIMEOUT, Secret, TlsFiles, start,
+    };
 
     /// A receiver that answers everything in one way and keeps what it was sent.
     struct Receiver {
@@ -554,6 +551,32 @@ mod tests {
         }
         assert_ne!(of(0)["fingerprint"], of(1)["fingerprint"]);
         assert_ne!(requests[0].1["groupKey"], requests[1].1["groupKey"]);
+    }
+
+    // Given a receiver that does not want what it is sent; it is sent again, once, if the certificates have been renewed.
+    #[tokio::test]
+    async fn a_refusal_may_be_of_the_certificate() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls");
+        let directory = tempfile::tempdir().expect("a directory");
+        let ca_file = directory.path().join("ca.crt");
+        let install = |name: &str| fs::copy(fixtures.join(name), &ca_file).expect("copied");
+        install("ca.crt");
+        let receiver = Receiver::serve("127.0.0.1:0", || reply(400, ("x-a", "b"), "no")).await;
+        let settings = WebhookSettings {
+            tls: TlsFiles {
+                ca_file: Some(ca_file.clone()),
+                identity: None,
+            },
+            ..receiver.settings()
+        };
+        let mut webhook = Webhook::new("pager", "", &settings).expect("settings that work");
+        let refused = |answer| matches!(answer, Answer::Refused { .. });
+        assert!(refused(webhook.send(&[alert(1, 1)]).await));
+        install("other-ca.crt");
+        assert!(!refused(webhook.send(&[alert(1, 1)]).await));
+        assert!(refused(webhook.send(&[alert(1, 1)]).await));
+        fs::write(&ca_file, "half of it").expect("written");
+        assert!(refused(webhook.send(&[alert(1, 1)]).await));
     }
 
     // Given addresses that must not be called; they are found before anything is sent, however they are written.

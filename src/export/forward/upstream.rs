@@ -52,20 +52,17 @@ impl Upstream {
             Arc::clone(&transport.unwrap_or_else(PoisonError::into_inner))
         };
         let answer = transport.send(signal, request).await;
-        if matches!(answer, Answer::Later { .. }) {
-            self.renew_certificates().await;
+        if matches!(answer, Answer::Taken) {
+            return answer;
         }
-        answer
-    }
-
-    async fn renew_certificates(&self) {
+        let renew = |tls: &Tls| {
+            if let Ok(renewed) = Transport::new(&self.settings, tls) {
+                let transport = self.transport.write();
+                *transport.unwrap_or_else(PoisonError::into_inner) = Arc::new(renewed);
+            }
+        };
         let mut certificates = self.certificates.lock().await;
-        if certificates.are_renewed().await
-            && let Ok(renewed) = Transport::new(&self.settings, certificates.tls())
-        {
-            let transport = self.transport.write();
-            *transport.unwrap_or_else(PoisonError::into_inner) = Arc::new(renewed);
-        }
+        certificates.looked_at_again(answer, renew).await
     }
 }
 
