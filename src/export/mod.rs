@@ -355,6 +355,14 @@ impl Answer {
             after: None,
         }
     }
+
+    /// The same, but that what was refused is tried again.
+    fn again(self) -> Self {
+        match self {
+            Self::Refused { reason } => Self::later(reason),
+            other => other,
+        }
+    }
 }
 
 /// A receiver of alerts.

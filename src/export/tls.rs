@@ -50,10 +50,7 @@ impl Certificates {
             return answer;
         }
         use_these(&self.read);
-        match answer {
-            Answer::Refused { reason } => Answer::later(reason),
-            other => other,
-        }
+        answer.again()
     }
 
     /// Reads the files again. Whether there are others in them now, which can be used.

@@ -47,10 +47,7 @@ impl Upstream {
     }
 
     pub(super) async fn send(&self, signal: Signal, request: &Bytes) -> Answer {
-        let transport = {
-            let transport = self.transport.read();
-            Arc::clone(&transport.unwrap_or_else(PoisonError::into_inner))
-        };
+        let transport = self.transport();
         let answer = transport.send(signal, request).await;
         if matches!(answer, Answer::Taken) {
             return answer;
@@ -62,7 +59,16 @@ impl Upstream {
             }
         };
         let mut certificates = self.certificates.lock().await;
+        if !Arc::ptr_eq(&transport, &self.transport()) {
+            // Others have found them renewed meanwhile.
+            return answer.again();
+        }
         certificates.looked_at_again(answer, renew).await
+    }
+
+    fn transport(&self) -> Arc<Transport> {
+        let transport = self.transport.read();
+        Arc::clone(&transport.unwrap_or_else(PoisonError::into_inner))
     }
 }
 
