@@ -12,7 +12,7 @@ use crate::export::{
     Secret, TlsFiles, TraceSettings, WebhookSettings,
 };
 
-/// By which name the line of the daemon's own spans is shown.
+/// By which name the queue of the daemon's own spans is shown.
 const OWN_SPANS: &str = "service.telemetry.traces";
 
 /// Most bytes of own spans that wait: some thousand spans.

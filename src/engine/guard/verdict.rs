@@ -1,4 +1,4 @@
-//! The guard's answers.
+//! What the guard's answers come to, as events and warnings note it. The answer itself is [`Verdict`](super::Verdict).
 
 use serde::{Deserialize, Serialize};
 

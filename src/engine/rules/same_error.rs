@@ -94,7 +94,6 @@ fn observe_tool(
     let failed_before = fold.recent.of_tool(judged.tool_hash).find(telling);
     let in_a_row = failed_before.is_some_and(|mark| mark.outcome == Outcome::Failed);
     let acted_at = fold.totals.acted_at;
-    let printed_anew = prints_anew(fold, judged, failure);
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.expire(judged.number, settings.window_calls);
     tally.note_news(acted_at);
@@ -116,8 +115,13 @@ fn observe_tool(
     }
     tally.add(judged);
     let more = u32::from(tally.weak) + u32::from(tally.moved);
-    let times = if same && printed_anew { PASSING } else { 1 };
+    if tally.count < settings.calls.saturating_add(more) {
+        return None;
+    }
+    let printed_anew = same && prints_anew(fold, judged, failure);
+    let times = if printed_anew { PASSING } else { 1 };
     let calls = settings.calls.saturating_mul(times).saturating_add(more);
+    let tally = fold.tallies.of(RULE, judged.tool_hash);
     (tally.count >= calls).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
