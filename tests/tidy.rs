@@ -36,6 +36,7 @@ const ROOMS: &[Room] = &[
         name: "normalize",
         rooms: &["engine", "otlp"],
         crates: &[
+            "aho_corasick",
             "memchr",
             "serde",
             "serde_json",

@@ -103,7 +103,7 @@ pub(super) fn ended<'t>(
     let failed = code.is_some_and(|code| shell::failed(&command(), code, words(&printed)));
     let told = || failing::failure_of(whole, Some(&printed), arguments);
     let tests = || tells_failed_tests(&printed) && (says_tests(tool) || runs_tests(&command()));
-    let failure = if code == Some(TIMED_OUT) {
+    let failure = if code == Some(TIMED_OUT) || says_timed_out(&printed) {
         Some(ended_in_vain())
     } else if failed || tests() {
         Some(value::failure(&value::unquote(words(&printed))))
@@ -133,6 +133,17 @@ pub(super) fn is_search_in_vain(error: &Failure, arguments: &str, result: Option
 
 /// Longest error that says no more than an exit code: `Command failed with exit code 1`.
 const EXIT_BYTES_MAX: usize = 40;
+
+/// Whether a result is nothing but a line by which a shell's tool says that a command took too long.
+fn says_timed_out(printed: &str) -> bool {
+    let line = trimmed(printed).trim_start_matches('"');
+    let start = line.get(..TIMED_OUT_LINE.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(TIMED_OUT_LINE))
+        && line.len() <= LINE_BYTES_MAX
+}
+
+/// How such a line begins.
+const TIMED_OUT_LINE: &str = "command timed out";
 
 /// The failure of a command that was ended because it took too long: what it had printed until then is no error, and it will
 /// not pass by itself, unlike a server that does not answer in time.

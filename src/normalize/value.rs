@@ -8,6 +8,7 @@
 mod attempts;
 mod beside;
 mod clock;
+mod complaint;
 mod digest;
 mod echo;
 mod emptiness;
@@ -22,6 +23,7 @@ mod pending;
 mod places;
 mod redact;
 mod refusal;
+mod response;
 mod sample;
 mod scratch;
 mod sketch;
@@ -153,6 +155,7 @@ fn told<'h>(how: &ToolSettings<'h>, read: impl Fn(&mut Reader<'h>)) -> Recorded 
 /// begin as errors do are kept.
 pub(super) fn failure(text: &str) -> Failure {
     let text = failing::end_of_traceback(text).unwrap_or(text);
+    let text = &*complaint::without_values(text);
     let told = failing::told_lines(text);
     // Twice the limit, so that a secret which the limit would cut in two is still recognised.
     let head = cut(told.trim(), ERROR_BYTES_MAX * 2);

@@ -11,9 +11,11 @@ use memchr::memmem::Finder;
 
 use crate::engine::event::{ERROR_BYTES_MAX, Failure};
 
+use super::complaint::complains;
 use super::emptiness::is_nothing;
 use super::places::without_places;
 use super::refusal::{graphql_error, refusal, tells_of_thing};
+use super::response::{misfits, response_error};
 use super::sample::cut;
 use super::wide::trimmed_start;
 use super::{failure, member, unquote};
@@ -24,7 +26,6 @@ const LOOKED_AT_BYTES_MAX: usize = 160;
 /// Beginnings, in lower case.
 const BEGINNINGS: [&str; 36] = [
     "error:",
-    "❌ error",
     "<error>",
     "api error:",
     "command not found:",
@@ -41,6 +42,7 @@ const BEGINNINGS: [&str; 36] = [
     "missing required ",
     "login failed",
     "failed to ",
+    "unable to ",
     "failure:",
     "permission denied",
     "access denied",
@@ -73,7 +75,15 @@ const ENDS: [&str; 4] = [
 ];
 
 /// Beginnings of a last line, with which package managers and compilers close what they printed, in lower case.
-const CLOSINGS: [&str; 5] = ["e: ", "error: ", "fatal: ", "npm err! ", "npm error "];
+const CLOSINGS: [&str; 7] = [
+    "e: ",
+    "error: ",
+    "fatal: ",
+    "make: *** ",
+    "make[1]: *** ",
+    "npm err! ",
+    "npm error ",
+];
 
 /// The statuses of HTTP for failures, with the first word of what they mean.
 const STATUSES: [(&str, &str); 14] = [
@@ -95,7 +105,10 @@ const STATUSES: [(&str, &str); 14] = [
 
 /// Whether a result's words say that the call failed.
 pub(crate) fn reads_as_failure(text: &str) -> bool {
-    let text = text.trim();
+    // Some draw a sign or a box before it.
+    let is_drawn =
+        |sign: char| sign.is_whitespace() || !(sign.is_ascii() || sign.is_alphanumeric());
+    let text = text.trim_start_matches(is_drawn).trim_end();
     if let Some(code) = text.strip_prefix("Process exited with code ") {
         return code.starts_with(|digit: char| matches!(digit, '1'..='9'));
     }
@@ -116,6 +129,7 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
         || is_status(line)
         || closes_with_failure(text)
         || end_of_traceback(text).is_some()
+        || complains(text)
         || (line.len() == text.len()
             && (ENDS.iter().any(|words| ends(words))
                 || LINE_BEGINNINGS
@@ -199,9 +213,9 @@ fn begins_closing(line: &str) -> bool {
 /// How much of the end of a long failure is looked through for what it says of itself.
 const END_BYTES_MAX: usize = 4_096;
 
-/// Of a failure that is too long to be kept, the lines near its end that begin as errors do, `ERROR: …`: what else was printed is
-/// the way there, or what is left of it. The whole text where it is short, has no such line, or speaks of an error in another
-/// one, such as a compiler does that says where it is, unless that says the same.
+/// Of a failure that is too long to be kept, the lines near its end that speak of an error; where these are too long as well, those
+/// that begin as errors do, if the others say no more than they do. What else was printed is the way there, or what is left of
+/// it. The whole text where it is short or has no such lines.
 pub(crate) fn told_lines(text: &str) -> Cow<'_, str> {
     if text.len() <= ERROR_BYTES_MAX {
         return Cow::Borrowed(text);
@@ -211,17 +225,50 @@ pub(crate) fn told_lines(text: &str) -> Cow<'_, str> {
         start += 1;
     }
     let lines = text[start..].lines().map(str::trim);
-    let (told, others): (Vec<_>, Vec<_>) = lines.partition(|line| begins_closing(line));
-    let speaks_of_error = |line: &&str| {
-        let at = line.to_ascii_lowercase().find("error");
-        let said = at.map(|at| line[at + "error".len()..].trim_start_matches([':', ' ']));
-        said.is_some_and(|said| said.is_empty() || !told.iter().any(|told| told.contains(said)))
-    };
-    if told.is_empty() || others.iter().any(speaks_of_error) {
+    let mut lines: Vec<&str> = lines.filter(|line| speaks_of_error(line)).collect();
+    let bytes = lines.iter().map(|line| line.len() + 1).sum::<usize>();
+    if bytes > ERROR_BYTES_MAX {
+        let (told, others): (Vec<_>, Vec<_>) =
+            lines.into_iter().partition(|line| begins_closing(line));
+        let says_more = |line: &&str| {
+            let said = begin_behind_error(line);
+            said.is_some_and(|said| said.is_empty() || !told.iter().any(|told| told.contains(said)))
+        };
+        lines = if others.iter().any(says_more) {
+            Vec::new()
+        } else {
+            told
+        };
+    }
+    if lines.is_empty() {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(told.join("\n"))
+    Cow::Owned(lines.join("\n"))
 }
+
+/// What a line says behind the word `error`.
+fn begin_behind_error(line: &str) -> Option<&str> {
+    let at = line.to_ascii_lowercase().find("error")?;
+    Some(line[at + "error".len()..].trim_start_matches([':', ' ']))
+}
+
+/// Whether a line says what went wrong, or what was expected instead.
+fn speaks_of_error(line: &str) -> bool {
+    let lower = line.to_ascii_lowercase();
+    begins_closing(line)
+        || lower.starts_with("e  ")
+        || ERROR_WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// Words of such lines, in lower case.
+const ERROR_WORDS: [&str; 6] = [
+    "assert",
+    "error",
+    "exception",
+    "expected",
+    "fail",
+    "panicked",
+];
 
 /// `ValueError: …`, `java.io.IOException: …`: one word before the first colon, with such an end.
 fn names_exception(line: &str) -> bool {
@@ -300,10 +347,14 @@ fn failure_in(result: &str, arguments: &str) -> Option<Failure> {
     failure_in_object(result, arguments)
 }
 
-/// The failure of which an object tells at its top: `isError`, an `error` with something in it, that it was refused, or errors of
-/// GraphQL.
+/// The failure of which an object tells at its top: `isError`, an `error` with something in it, that it was refused, errors of
+/// GraphQL, or a status of HTTP's.
 fn failure_in_object(object: &str, arguments: &str) -> Option<Failure> {
-    let said = || refusal(object).or_else(|| graphql_error(object));
+    let said = || {
+        let refused = || refusal(object).or_else(|| graphql_error(object));
+        let answered = || response_error(object, arguments).or_else(|| misfits(object));
+        refused().or_else(|| answered().map(Cow::Owned))
+    };
     error_in(object, arguments).or_else(|| said().map(|why| failure(&why)))
 }
 
@@ -357,7 +408,8 @@ pub(crate) fn told_by_result(error: Failure, result: Option<&str>) -> Failure {
 mod tests {
     use super::{cell_error, end_of_traceback, reads_as_failure, told_lines, without_way};
 
-    /// Given a long failure, what it says of itself are the lines that begin as errors do, as far as there are any.
+    /// Given a long failure, what it says of itself are the lines that speak of an error, as far as there are any; where these are
+    /// too long, those that begin as errors do.
     #[test]
     fn long_failures_say_what_went_wrong_in_a_line() {
         let download = "Collecting a\n  Downloading a-1.2.tar.gz (30 kB)\n".repeat(8);
@@ -369,15 +421,25 @@ mod tests {
         );
         assert_eq!(told_lines(&download), download);
         let compiled = format!("{download}a.c:3: error: no `x`\nerror: 1 failed");
-        assert_eq!(told_lines(&compiled), compiled);
-        assert_eq!(told_lines("so\nerror: it is"), "so\nerror: it is");
-        let built = format!(
-            "{download}#9 ERROR: process \"make\" did not end well\nERROR: failed to solve: process \"make\" did not end well"
+        assert_eq!(
+            told_lines(&compiled),
+            "a.c:3: error: no `x`\nerror: 1 failed"
         );
+        assert_eq!(told_lines("so\nerror: it is"), "so\nerror: it is");
+        let step = "#9 ERROR: process \"make\" did not end well";
+        let built =
+            format!("{download}{step}\nERROR: failed to solve: process \"make\" did not end well");
         assert_eq!(
             told_lines(&built),
-            "ERROR: failed to solve: process \"make\" did not end well"
+            format!("{step}\nERROR: failed to solve: process \"make\" did not end well")
         );
+        let steps = format!("{built}\n{}", "ERROR: out of memory. ".repeat(12));
+        assert_eq!(told_lines(&steps).matches("#9").count(), 0);
+        let much = format!(
+            "{download}{}error: 9 failed",
+            "a.c:3: error: no `x`\n".repeat(20)
+        );
+        assert_eq!(told_lines(&much), much);
     }
 
     /// Given a traceback, its last line is what went wrong; a text that speaks of one is none.

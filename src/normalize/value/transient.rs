@@ -4,13 +4,14 @@
 //! should. The words are those of HTTP's status lines and of the usual clients; a bare number counts only where a word
 //! before it says that it is a status, for tests fail with numbers too.
 
+use super::complaint::blames;
 use super::sample::cut;
 
 /// How far into an error is looked: what went wrong is said first.
 const LOOKED_AT_BYTES_MAX: usize = 512;
 
 /// In lower case.
-const PHRASES: [&str; 25] = [
+const PHRASES: [&str; 23] = [
     "too many requests",
     "rate limit",
     "rate-limit",
@@ -34,9 +35,10 @@ const PHRASES: [&str; 25] = [
     "database is locked",
     "deadlock",
     "try again later",
-    "please try again",
-    "please retry",
 ];
+
+/// What asks for the same once more, where it does not blame what was given; in lower case.
+const ASKS_AGAIN: [&str; 2] = ["please try again", "please retry"];
 
 /// What openai-agents says of every tool that raised, whatever went wrong in it; in lower case.
 const SAID_OF_EVERYTHING: &str = "an error occurred while running the tool. please try again.";
@@ -51,7 +53,9 @@ const BEFORE_CODES: [&str; 4] = ["http", "status", "code", "error"];
 pub(super) fn is_transient(error: &str) -> bool {
     let text = cut(error.trim(), LOOKED_AT_BYTES_MAX).to_ascii_lowercase();
     let text = text.strip_prefix(SAID_OF_EVERYTHING).unwrap_or(&text);
-    PHRASES.iter().any(|phrase| text.contains(phrase)) || has_code(text)
+    PHRASES.iter().any(|phrase| text.contains(phrase))
+        || has_code(text)
+        || (ASKS_AGAIN.iter().any(|phrase| text.contains(phrase)) && !blames(text))
 }
 
 fn has_code(text: &str) -> bool {

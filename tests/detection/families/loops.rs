@@ -47,11 +47,10 @@ pub(super) const LOOPS: &[Loop] = &[
 ];
 
 /// Kinds that are not seen, for the reasons that `docs/detection.md` gives.
-pub(super) const MISSED: [&str; 20] = [
+pub(super) const MISSED: [&str; 25] = [
     "plan restated by a tool",
     "page that only grows by noise",
     "game: into the wall",
-    "editor: an edit that breaks the syntax",
     "elements: clicks on numbers that move",
     "research: open, find, open",
     "adventure: the door stays shut",
@@ -68,10 +67,16 @@ pub(super) const MISSED: [&str; 20] = [
     "pipeline: asked for by ever new run ids",
     "mail: answers to answers, ever longer subjects",
     "browser: next month, and back",
+    "research: no page tells of it",
+    "mail: reminders that nobody answers",
+    "pictures: scored low for one flaw",
+    "elements: numbers that do not exist",
+    "search: turned away at each query",
+    "tracker: a field that cannot be set",
 ];
 
 /// Kinds that are seen in some of their runs, or late.
-pub(super) const PARTLY: [&str; 23] = [
+pub(super) const PARTLY: [&str; 24] = [
     "shell: nothing to commit",
     "sub-agents: the same search sent out",
     "sums: one sum in other words",
@@ -95,6 +100,7 @@ pub(super) const PARTLY: [&str; 23] = [
     "cache: an address with a new number",
     "reviewer: the same wants on ever new drafts",
     "research: other years, the same hits",
+    "tools: names that are not known",
 ];
 
 const ROUNDS: usize = 9;

@@ -2,6 +2,7 @@
 //! chooses. What the default profile finds of them is held to bars kind by kind.
 
 mod benches;
+mod complaints;
 mod counters;
 mod crews;
 mod desks;
@@ -50,6 +51,7 @@ fn all_loops() -> Vec<loops::Loop> {
         terminals::LOOPS,
         repairs::LOOPS,
         inquiries::LOOPS,
+        complaints::LOOPS,
     ]
     .concat()
 }
@@ -71,6 +73,7 @@ fn all_work() -> Vec<lookalikes::Work> {
         terminals::WORK,
         repairs::WORK,
         inquiries::WORK,
+        complaints::WORK,
     ]
     .concat()
 }

@@ -1,0 +1,150 @@
+//! Tells an object that is a response of HTTP's which says that the request failed: `{"status": 404, "body": …}`.
+//!
+//! Tools that fetch give the status as a member and do not raise. A number by itself tells nothing, and may be what was asked
+//! for, as by a check of links; so there must be a body, or words, beside it.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
+use super::{Object, items, member, unquote};
+
+/// Members that hold the status.
+const STATUS: [&str; 4] = ["status", "status_code", "statusCode", "code"];
+
+/// Members that hold what came with it.
+const BODIES: [&str; 5] = ["body", "data", "content", "text", "response"];
+
+/// Members that say in words what went wrong, here or in the body.
+const WORDS: [&str; 6] = ["message", "msg", "error", "detail", "title", "text"];
+
+/// The statuses of what is not there.
+const ABSENT: [&str; 2] = ["404", "410"];
+
+/// How far from either end of an object its status is looked for: most objects are spared the walk through their members.
+const ENDS_BYTES_MAX: usize = 256;
+
+/// What went wrong with a request, by the response to it, its status first; `None` of anything else. Of what is not there, it says
+/// what that is, as clients do that raise: it is another error for each address.
+pub(super) fn response_error(object: &str, arguments: &str) -> Option<String> {
+    if !may_respond(object) {
+        return None;
+    }
+    let response = Object::of(object);
+    let mut all = STATUS.iter();
+    let (name, status) = all.find_map(|name| Some((*name, response.member(name)?)))?;
+    let is_failed = status.len() == 3 && (400..600_u32).contains(&status.parse().ok()?);
+    let said = said_in(object);
+    // A code without words may be one of the tool's own.
+    if !is_failed || (name == "code" && said.is_none()) {
+        return None;
+    }
+    let in_body = || {
+        let body = BODIES.iter().find_map(|name| response.member(name))?;
+        let body = unquote(body);
+        let said = said_in(&body).map(Cow::into_owned);
+        Some(said.map_or(body, Cow::Owned))
+    };
+    let words = said.or_else(in_body)?;
+    let address = member(arguments, &["url"]).filter(|_| ABSENT.contains(&status));
+    Some(match address {
+        Some(address) => format!("{status} {words} for url: {}", unquote(address)),
+        None => format!("{status} {words}"),
+    })
+}
+
+/// What `FastAPI` says of a request that does not fit, `{"detail": [{"loc": ["body", "to"], "msg": "Field required", …}]}`, as
+/// the members that it is about and what is wrong with each.
+pub(super) fn misfits(object: &str) -> Option<String> {
+    if !object.starts_with("{\"detail\"") {
+        return None;
+    }
+    let all = items(member(object, &["detail"]).filter(|all| all.starts_with('['))?);
+    let told = all.map(|item| {
+        let [place, said] = ["loc", "msg"].map(|name| member(item, &[name]));
+        Some(format!("{} {}", place?, unquote(said?)))
+    });
+    let told: Vec<String> = told.collect::<Option<_>>()?;
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// What an object says in words of what went wrong.
+fn said_in(object: &str) -> Option<Cow<'_, str>> {
+    if !object.starts_with('{') {
+        return None;
+    }
+    let mut all = WORDS.iter();
+    let said =
+        all.find_map(|name| member(object, &[name]).filter(|value| value.starts_with('"')))?;
+    Some(unquote(said))
+}
+
+/// Whether a status of HTTP's for a failure may stand near one of an object's ends.
+fn may_respond(object: &str) -> bool {
+    static NAMES: LazyLock<[Finder<'_>; 2]> =
+        LazyLock::new(|| ["\"status", "ode\""].map(Finder::new));
+    let bytes = object.as_bytes();
+    let head = &bytes[..bytes.len().min(ENDS_BYTES_MAX)];
+    let tail = &bytes[bytes.len().saturating_sub(ENDS_BYTES_MAX)..];
+    let may = |part: &[u8]| NAMES.iter().any(|name| name.find(part).is_some());
+    may(head) || may(tail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{misfits, response_error};
+
+    /// Given an object, what went wrong is told where it is a response that failed.
+    #[test]
+    fn responses_that_failed() {
+        let check = |object: &str, expected: Option<&str>| {
+            let told = response_error(object, r#"{"url": "https://a.example/b", "timeout": 5}"#);
+            assert_eq!(told.as_deref(), expected, "{object}");
+        };
+        check(
+            r#"{"status": 404, "body": {"message": "Not Found", "path": "/a"}}"#,
+            Some("404 Not Found for url: https://a.example/b"),
+        );
+        check(
+            r#"{"url":"https://a.example","status_code":503,"content":"busy"}"#,
+            Some("503 busy"),
+        );
+        check(
+            r#"{"statusCode":401,"message":"Unauthorized","body":null}"#,
+            Some("401 Unauthorized"),
+        );
+        check(
+            r#"{"code": 404, "text": "no such page"}"#,
+            Some("404 no such page for url: https://a.example/b"),
+        );
+        for object in [
+            "{}",
+            r#"{"url":"https://a.example","status":404}"#,
+            r#"{"status":200,"body":"404"}"#,
+            r#"{"status":"404","body":"a page"}"#,
+            r#"{"status":40400,"body":"a page"}"#,
+            r#"{"code":412,"data":{"price":3}}"#,
+            r#"{"order":{"status":404},"text":"a"}"#,
+        ] {
+            check(object, None);
+        }
+    }
+
+    /// Given what `FastAPI` says of a request, that is what does not fit in it; a detail in words is told otherwise.
+    #[test]
+    fn requests_that_do_not_fit() {
+        let said = r#"{"detail":[{"type":"missing","loc":["body","to"],"msg":"Field required","input":{"a":1}}]}"#;
+        assert_eq!(
+            misfits(said).as_deref(),
+            Some(r#"["body","to"] Field required"#)
+        );
+        for object in [
+            r#"{"detail":"a long story"}"#,
+            r#"{"detail":[]}"#,
+            r#"{"detail":[{"name":"a"}]}"#,
+        ] {
+            assert_eq!(misfits(object), None, "{object}");
+        }
+    }
+}
