@@ -184,6 +184,7 @@ fn input(index: u64, novelty: u64) -> Input {
             empty: false,
             pending: false,
             denies: false,
+            refuses: false,
             sample,
             numbers: None,
         })

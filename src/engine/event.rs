@@ -309,6 +309,10 @@ impl Recorded {
 
 /// A recorded value: what is needed to compare it, and no more of it than a redacted sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "four facts that do not depend on each other"
+)]
 pub struct Value {
     /// Hash of the canonical form (JSON with sorted keys, no insignificant blanks, no null members).
     pub fingerprint: u64,
@@ -326,6 +330,9 @@ pub struct Value {
     /// Of a result: it is a verdict that says no (`{"passed": false, …}`), or says that something has failed
     /// (`{"state": "failed"}`).
     pub denies: bool,
+    /// Of a result: it is a short text in words of refusal ("The command was blocked."). Whether the call failed is not known: it
+    /// may be what was asked.
+    pub refuses: bool,
     /// Of arguments: redacted sample of the canonical form for similarity, at most [`SAMPLE_BYTES_MAX`] bytes. Of a result:
     /// the same where it is kept to be given back, else empty.
     pub sample: Text,

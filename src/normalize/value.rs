@@ -340,6 +340,7 @@ fn input_value(reader: Reader<'_>) -> Recorded {
         empty: digest.empty,
         pending: false,
         denies: false,
+        refuses: false,
         sample: sample.finish(),
         numbers: None,
     })
@@ -362,6 +363,7 @@ fn output_value(reader: &Reader<'_>) -> Recorded {
         empty: digest.empty,
         pending: digest.pending,
         denies: digest.denies,
+        refuses: digest.refuses,
         sample: Text::default(),
         numbers: numbers.map(Box::new),
     })

@@ -100,6 +100,7 @@ fn value(of: u64) -> Recorded {
         empty: false,
         pending: false,
         denies: false,
+        refuses: false,
         sample: "".into(),
         numbers: None,
     })

@@ -63,6 +63,7 @@ fn event(trace: TraceId, place: usize, variety: usize, dice: &mut Dice) -> Event
             empty: false,
             pending: false,
             denies: false,
+            refuses: false,
             sample: format!("{{\"of\":{of}}}").into(),
             numbers: None,
         })

@@ -76,3 +76,51 @@ fn other_refusals_are_news() {
         |i: usize| json!({"success": false, "message": format!("{} is missing", fields[i])});
     check(&answers(THINGS, refused), &[]);
 }
+
+/// Given the same short text in words of refusal, whatever is asked, eight times in a row, these are no answers; of a tool that
+/// looks, or to the same question, they may be.
+#[test]
+fn refusals_in_words_are_known_when_nothing_else_comes() {
+    let names = [
+        "anchor", "bridge", "canal", "delta", "ferry", "gorge", "harbour", "island",
+    ];
+    let asked = |tool: &str, why: &str, count: usize| -> Vec<Value> {
+        let names = names.iter().take(count);
+        names.map(|name| call(tool, name, why)).collect()
+    };
+    for why in [
+        "The command was blocked by policy.",
+        "The user doesn't want to proceed with this.",
+        "Your session has expired.",
+        "Input too long.",
+    ] {
+        check(&asked("errand", why, 7), &[]);
+        check(&asked("errand", why, 8), &["same_error"]);
+        check(&asked("check_errand", why, 8), &[]);
+    }
+    check(&asked("errand", "The errand was run.", 8), &[]);
+}
+
+/// Given a text that blames what was given and asks for another try, or speaks of the call itself, each call failed.
+#[test]
+fn complaints_are_failures() {
+    for why in [
+        "Please enter a valid name.",
+        "MCP error -32602: Invalid arguments for tool look_up: []",
+        "Unknown tool name: 'look_up'. Available tools: 'ask'",
+        r#"{"status": 403, "body": {"message": "The key may not do this."}}"#,
+    ] {
+        let calls: Vec<_> = QUESTIONS
+            .iter()
+            .map(|words| call("look_up", words, why))
+            .collect();
+        check(&calls, &["no_progress", "same_error"]);
+    }
+    check(
+        &answers(
+            THINGS,
+            |_| json!({"url": "https://a.example", "status": 403}),
+        ),
+        &[],
+    );
+}

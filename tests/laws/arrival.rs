@@ -55,6 +55,7 @@ fn scripts_do_not_matter() {
                 empty: false,
                 pending: false,
                 denies: false,
+                refuses: false,
                 sample,
                 numbers: None,
             })

@@ -31,6 +31,7 @@ fn large_event(index: usize, kind: u8, again: bool) -> Event {
             empty: kind & 1 == 0,
             pending: false,
             denies: false,
+            refuses: false,
             sample: long(number ^ salt << 40, bytes),
             numbers: Some(Box::new(numbers(&[number as f64; NUMBERS_MAX]))),
         })

@@ -60,6 +60,7 @@ fn plain_event(index: usize, plain: Plain) -> Event {
             empty: false,
             pending: false,
             denies: false,
+            refuses: false,
             sample: format!("{{\"q\":\"{}\"}}", QUESTIONS[number as usize]).into(),
             numbers: None,
         })

@@ -42,6 +42,7 @@ pub(crate) fn value(number: u64, empty: bool) -> Recorded {
         empty,
         pending: false,
         denies: false,
+        refuses: false,
         sample,
         numbers: (number & 1 == 1).then(|| Box::new(numbers(&[number as f64]))),
     })

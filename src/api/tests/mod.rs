@@ -221,6 +221,7 @@ fn tool_call(run_id: &str, agent: &str, call: u64) -> Event {
         empty: false,
         pending: false,
         denies: false,
+        refuses: false,
         sample: "{}".into(),
         numbers: None,
     };

@@ -5,7 +5,9 @@
 //! arguments that may differ. Five, where the errors are equal but for words that the arguments said (`no user ann`, `no user
 //! bob`), and no call of the tool brought anything new in between. Twice as many failures in a row of at least three tools, with
 //! errors that are equal but for the tool's name. And three times as many failures in a row, whatever their words and arguments,
-//! that may pass by themselves: without a pause and without a call of the tool that went well, they do not.
+//! that may pass by themselves: without a pause and without a call of the tool that went well, they do not. Twice as many times in
+//! a row the same short answer in words of refusal (`The command was blocked.`) to other arguments each time, of a tool whose name
+//! does not say that it looks.
 //!
 //! # Why it matters
 //! The cause is one and stays: a credential, a server, a missing package, a way of asking that the tool does not take. Trying in
@@ -23,7 +25,7 @@
 //! another thing, such as another version. Where each call is about the next number of a list (seed 1, 2, 3), eight must fail. A
 //! new result of the tool starts the count anew; the calls of one model answer count once.
 
-use crate::engine::event::{Failure, Value};
+use crate::engine::event::{Failure, Manner, Value};
 use crate::engine::fold::gist::tells_nothing;
 use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::marks::CallMark;
@@ -42,6 +44,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         fold.tallies.end(RULE, passing(judged));
         fold.tallies.end(RULE, ANY_TOOL);
     }
+    let refused = refused_with(judged);
+    if refused.is_none() {
+        fold.tallies.end(RULE, refused_key(judged));
+    }
     if judged.transient {
         return observe_passing(fold, judged, settings.calls.saturating_mul(PASSING));
     }
@@ -49,6 +55,9 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let Some(failure) = judged.call.error else {
+        if let Some(answer) = refused {
+            return observe_refused(fold, judged, answer, settings.calls.saturating_mul(REFUSED));
+        }
         note_success(fold, judged);
         return expected(fold, judged, settings.calls);
     };
@@ -205,6 +214,46 @@ fn observe_passing(fold: &mut Fold, judged: &Judged<'_>, calls: u32) -> Option<F
     }
     tally.add(judged);
     (tally.count >= calls).then(|| Finding::of_calls(tally, group, judged))
+}
+
+/// The key of what is counted of a tool's refusals in words.
+fn refused_key(judged: &Judged<'_>) -> u64 {
+    mix(judged.tool_hash, 4)
+}
+
+/// How many times as many refusals it takes that may be answers.
+const REFUSED: u32 = 2;
+
+/// Hash of a result in words of refusal, of a tool of which the name does not say that it looks: to who looks, no is an answer.
+fn refused_with(judged: &Judged<'_>) -> Option<u64> {
+    let value = judged.call.output.value().filter(|value| value.refuses)?;
+    let is_told = !value.pending && judged.call.manner != Manner::Looks;
+    (is_told && judged.call.error.is_none()).then_some(value.masked)
+}
+
+/// A result in words of refusal: so many in a row to other arguments each time are no answers. The same arguments once more ask how
+/// something is by now.
+fn observe_refused(
+    fold: &mut Fold,
+    judged: &Judged<'_>,
+    answer: u64,
+    calls: u32,
+) -> Option<Finding> {
+    let key = refused_key(judged);
+    let is_again = fold.recent.of_key(judged.key).next().is_some();
+    let tally = fold.tallies.of(RULE, key);
+    if !tally.seen.contains(&answer) {
+        tally.clear();
+        tally.see(answer);
+    }
+    if is_again || tally.has_counted_round(judged) {
+        return None;
+    }
+    tally.add(judged);
+    let count = tally.count;
+    let is_list = count < calls || fold.fails_through_list(judged, count.into());
+    let tally = fold.tallies.of(RULE, key);
+    (!is_list).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
 /// A call that the guard is asked about, and that is expected to fail as the one before did.

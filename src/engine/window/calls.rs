@@ -822,6 +822,7 @@ mod tests {
             empty: false,
             pending: false,
             denies: false,
+            refuses: false,
             sample: Text::default(),
             numbers: None,
         })

@@ -34,6 +34,7 @@ const MASKED: u8 = 1 << 3;
 const NUMBERS: u8 = 1 << 4;
 const PENDING: u8 = 1 << 5;
 const DENIES: u8 = 1 << 6;
+const REFUSES: u8 = 1 << 7;
 
 /// What a failure's first byte says.
 const NO_FAILURE: u8 = 0;
@@ -212,7 +213,8 @@ fn put_value_marks<'a>(recorded: &'a Recorded, out: &mut Vec<u8>) -> Option<&'a 
                 | bit(MASKED, is_masked(value))
                 | bit(NUMBERS, value.numbers.is_some())
                 | bit(PENDING, value.pending)
-                | bit(DENIES, value.denies);
+                | bit(DENIES, value.denies)
+                | bit(REFUSES, value.refuses);
             (RECORDED | marks, Some(value))
         }
     };

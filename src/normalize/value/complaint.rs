@@ -41,7 +41,7 @@ enum Tells {
 use Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone};
 
 /// Words with what they tell, whatever the case of their letters.
-const WORDS: [(&str, Tells); 72] = [
+const WORDS: [(&str, Tells); 73] = [
     ("please", Asks),
     ("try again", Asks),
     ("retry", Asks),
@@ -106,7 +106,8 @@ const WORDS: [(&str, Tells); 72] = [
     ("unknown tool", Failed),
     ("these are the only available", Failed),
     ("not authorized", Failed),
-    ("have permission", Failed),
+    ("not have permission", Failed),
+    ("don't have permission", Failed),
     ("exceeded your", Failed),
     ("quota exceeded", Failed),
     ("ratelimit", Failed),
@@ -116,12 +117,14 @@ const WORDS: [(&str, Tells); 72] = [
     ("wasn't able to", FailedAlone),
 ];
 
-static FINDER: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    let words = WORDS.iter().map(|(words, _)| words);
+static FINDER: LazyLock<AhoCorasick> =
+    LazyLock::new(|| finder(&mut WORDS.iter().map(|(words, _)| *words)));
+
+fn finder(words: &mut dyn Iterator<Item = &'static str>) -> AhoCorasick {
     let mut builder = AhoCorasick::builder();
     let finder = builder.ascii_case_insensitive(true).build(words);
     finder.expect("a few words are no more than fit")
-});
+}
 
 /// Whether a text says that the call went wrong, or that what was given is wrong, and asks for another try.
 pub(super) fn complains(text: &str) -> bool {
@@ -159,10 +162,101 @@ fn words(text: &str) -> impl Iterator<Item = (Tells, usize)> {
     let is_apart = |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric());
     let all = FINDER.find_overlapping_iter(text);
     let apart = all.filter(move |found| {
-        is_apart(bytes[..found.start()].last()) && is_apart(bytes.get(found.end()))
+        is_apart(bytes[..found.start()].last())
+            && is_apart(bytes.get(found.end()))
+            && !is_denied(&text[..found.start()])
     });
     apart.map(|found| (WORDS[found.pattern().as_usize()].1, found.end()))
 }
+
+/// Whether a text is short and in words of refusal, such as `The command was blocked.`, `Input too long.`: the call may have been
+/// turned down, or that may be what was asked.
+pub(super) fn refuses(text: &str) -> bool {
+    if text.len() > LOOKED_AT_BYTES_MAX {
+        return false;
+    }
+    let bytes = text.as_bytes();
+    let begins_word = |at: usize| at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
+    let mut refuses = false;
+    for found in REFUSALS.find_overlapping_iter(text) {
+        let at = found.start();
+        let is_negation = found.pattern().as_usize() == 0;
+        if is_negation || begins_word(at) {
+            if is_denied(&text[..at]) {
+                return false;
+            }
+            refuses = true;
+        }
+    }
+    refuses
+}
+
+/// Whether the words behind this text are said to be of nothing: `no error`, `0 failed`.
+fn is_denied(before: &str) -> bool {
+    let mut denials = ["no ", "No ", "without "].iter();
+    let number = before.strip_suffix("0 ");
+    denials.any(|denial| before.ends_with(denial))
+        || number.is_some_and(|number| !number.ends_with(|sign: char| sign.is_ascii_digit()))
+}
+
+/// How words begin in which a call is turned down, whatever the case of their letters; the first one ends a word.
+const REFUSED: [&str; 53] = [
+    "n't",
+    "abort",
+    "ambiguous",
+    "bad ",
+    "blocked",
+    "but got",
+    "cannot",
+    "could not",
+    "denied",
+    "disabled",
+    "duplicate",
+    "error",
+    "exceed",
+    "exhaust",
+    "expir",
+    "fail",
+    "forbid",
+    "halted",
+    "incorrect",
+    "insufficient",
+    "invalid",
+    "mismatch",
+    "missing",
+    "must ",
+    "never ",
+    "not a valid",
+    "not accept",
+    "not allow",
+    "not author",
+    "not enabled",
+    "not implemented",
+    "not match",
+    "not permit",
+    "not support",
+    "not valid",
+    "refus",
+    "reject",
+    "required",
+    "requires",
+    "sorry",
+    "stopped",
+    "suspend",
+    "timed out",
+    "timeout",
+    "too ",
+    "truncat",
+    "unable",
+    "unauthor",
+    "unavailable",
+    "unexpected",
+    "unknown",
+    "unsupported",
+    "wrong",
+];
+
+static REFUSALS: LazyLock<AhoCorasick> = LazyLock::new(|| finder(&mut REFUSED.iter().copied()));
 
 /// Where the first line ends that says anything: above it, a box may be drawn.
 fn first_line(text: &str) -> usize {
@@ -198,7 +292,7 @@ const FURTHER: &str = "For further information visit ";
 
 #[cfg(test)]
 mod tests {
-    use super::{blames, complains, without_values};
+    use super::{blames, complains, refuses, without_values};
 
     /// Given a text that blames what was given and asks for another try, it is a complaint; one that does neither or only one of
     /// both is none, nor is a long text of which only the rest does.
@@ -238,11 +332,37 @@ mod tests {
             "The path is invalid.",
             "A story.\nHe failed to come.",
             "Messages cannot be sent.",
+            "The run ended, and no error occurred.",
+            "You have permission to do that.",
             "The path /a.md does not exist. Please provide a valid path.",
             &page,
             &format!("The launch failed to match.\n{}", "words ".repeat(200)),
         ] {
             assert!(!complains(text), "{text}");
+        }
+    }
+
+    /// Given a short text, words of refusal are known in it, not those that say that there were none.
+    #[test]
+    fn refusals_are_known_by_their_words() {
+        for text in [
+            "The command was blocked by policy.",
+            "Input too long.",
+            "The user doesn't want that.",
+            "Bad credentials",
+        ] {
+            assert!(refuses(text), "{text}");
+        }
+        for text in [
+            "",
+            "saved",
+            "The file has been edited.",
+            "43 passed, 0 failed",
+            "No errors found.",
+            "A badge for note 7",
+            "The text does not tell of it.",
+        ] {
+            assert!(!refuses(text), "{text}");
         }
     }
 

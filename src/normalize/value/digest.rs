@@ -11,6 +11,7 @@ use crate::engine::event;
 use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
+use super::complaint::refuses;
 use super::hash::{self, mix};
 use super::json::{self, Found};
 use super::markers::is_marker;
@@ -124,6 +125,7 @@ impl<'h> Reader<'h> {
         let text = trimmed(text);
         if !self.json_in(text) {
             self.text(text, text.len());
+            self.told.refuses = self.is_output && refuses(text);
             self.write(|sample| sample.whole_text(head(text)));
         }
     }
@@ -391,6 +393,7 @@ impl<'h> Reader<'h> {
             },
             pending: map.pending,
             denies: map.denies,
+            refuses: false,
             hidden: false,
             shape: Shape::Map,
         };

@@ -27,7 +27,7 @@ pub(super) enum Shape {
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "four facts that do not depend on each other"
+    reason = "five facts that do not depend on each other"
 )]
 pub(super) struct Digest {
     pub(super) hash: u64,
@@ -42,6 +42,8 @@ pub(super) struct Digest {
     pub(super) pending: bool,
     /// Of a result: it is a verdict that says no.
     pub(super) denies: bool,
+    /// Of a result that is a text: it is short and in words of refusal.
+    pub(super) refuses: bool,
     /// Of arguments: a marker that stands for a hidden text.
     pub(super) hidden: bool,
     pub(super) shape: Shape,
@@ -64,6 +66,7 @@ pub(super) fn scalar(hash: u64, bytes: usize, shape: Shape) -> Digest {
         empty: false,
         pending: false,
         denies: false,
+        refuses: false,
         hidden: false,
         shape,
     }
@@ -100,7 +103,7 @@ pub(super) struct List {
 #[derive(Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "four facts that do not depend on each other"
+    reason = "five facts that do not depend on each other"
 )]
 pub(super) struct Map {
     pub(super) hash: u64,

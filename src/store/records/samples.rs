@@ -49,7 +49,7 @@ pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
         any::<u64>(),
         option::of(any::<u64>()),
         any::<u32>(),
-        any::<(bool, bool, bool)>(),
+        any::<(bool, bool, bool, bool)>(),
         text(),
         option::of(numbers()),
     );
@@ -57,7 +57,7 @@ pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
         Just(Recorded::NotRecorded),
         Just(Recorded::Redacted),
         value.prop_map(|(fingerprint, masked, bytes, flags, sample, numbers)| {
-            let (empty, pending, denies) = flags;
+            let (empty, pending, denies, refuses) = flags;
             Recorded::Value(Value {
                 fingerprint,
                 masked: masked.unwrap_or(fingerprint),
@@ -65,6 +65,7 @@ pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
                 empty,
                 pending,
                 denies,
+                refuses,
                 sample,
                 numbers: numbers.map(Box::new),
             })
@@ -265,6 +266,7 @@ fn plausible_value(number: u64) -> Recorded {
             empty: number == 3,
             pending: number == 4,
             denies: number == 5,
+            refuses: number == 6,
             sample: format!("{{\"query\":\"number {number}\"}}").into(),
             numbers: None,
         }),
@@ -450,6 +452,7 @@ fn tool_call_event(i: u64, start_ns: u64) -> Event {
             empty: false,
             pending: false,
             denies: false,
+            refuses: false,
             sample: Text::from(""),
             numbers: None,
         })

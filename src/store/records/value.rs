@@ -46,6 +46,8 @@ pub(super) struct ValueRecord {
     pending: bool,
     #[prost(bool, tag = "10")]
     denies: bool,
+    #[prost(bool, tag = "11")]
+    refuses: bool,
 }
 
 impl TablesWriter {
@@ -89,6 +91,7 @@ pub(super) fn write_recorded(field: u32, recorded: &Recorded, out: &mut Vec<u8>)
             wire::flag(out, 4, value.empty);
             wire::flag(out, 9, value.pending);
             wire::flag(out, 10, value.denies);
+            wire::flag(out, 11, value.refuses);
             // Samples seldom recur: they stand where they belong.
             if !value.sample.is_empty() {
                 wire::bytes(out, 8, value.sample.as_bytes());
@@ -118,6 +121,7 @@ pub(super) fn read_recorded(record: Option<&ValueRecord>) -> Result<Recorded, Re
         empty: record.empty,
         pending: record.pending,
         denies: record.denies,
+        refuses: record.refuses,
         sample: Text::from(&*record.sample),
         numbers: numbers.map(Box::new),
     }))

@@ -11,7 +11,7 @@ use crate::engine::window::traces::TraceNumber;
 
 use super::{
     DENIES, EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, LOOKS, MASKED, NO_FAILURE, NOT_RECORDED, NUMBERS,
-    PENDING, RECORDED, REDACTED, Sample, TESTS_FAILED, TRANSIENT, WRITES,
+    PENDING, RECORDED, REDACTED, REFUSES, Sample, TESTS_FAILED, TRANSIENT, WRITES,
 };
 
 /// Bytes that are no report.
@@ -287,6 +287,7 @@ impl<'a> Reader<'a> {
             empty: marks & EMPTY != 0,
             pending: marks & PENDING != 0,
             denies: marks & DENIES != 0,
+            refuses: marks & REFUSES != 0,
             sample,
             numbers,
         }))
