@@ -199,7 +199,8 @@ fn is_denied(before: &str) -> bool {
         || number.is_some_and(|number| !number.ends_with(|sign: char| sign.is_ascii_digit()))
 }
 
-/// How words begin in which a call is turned down, whatever the case of their letters; the first one ends a word.
+/// How words begin in which a call is turned down, whatever the case of their letters; the first one ends a word, and a blank
+/// behind one makes it a whole word.
 const REFUSED: [&str; 53] = [
     "n't",
     "abort",

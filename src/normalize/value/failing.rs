@@ -231,7 +231,7 @@ pub(crate) fn told_lines(text: &str) -> Cow<'_, str> {
         let (told, others): (Vec<_>, Vec<_>) =
             lines.into_iter().partition(|line| begins_closing(line));
         let says_more = |line: &&str| {
-            let said = begin_behind_error(line);
+            let said = said_behind_error(line);
             said.is_some_and(|said| said.is_empty() || !told.iter().any(|told| told.contains(said)))
         };
         lines = if others.iter().any(says_more) {
@@ -247,7 +247,7 @@ pub(crate) fn told_lines(text: &str) -> Cow<'_, str> {
 }
 
 /// What a line says behind the word `error`.
-fn begin_behind_error(line: &str) -> Option<&str> {
+fn said_behind_error(line: &str) -> Option<&str> {
     let at = line.to_ascii_lowercase().find("error")?;
     Some(line[at + "error".len()..].trim_start_matches([':', ' ']))
 }

@@ -1,6 +1,6 @@
 //! Kinds in which tools tell a model in words that a call went wrong: the words stand in a plain result, and nothing marks it as
-//! a failure; loops, and work in which such words fall although nobody is stuck. Written before it was measured what is found of
-//! them.
+//! a failure; loops, and work in which such words fall although nobody is stuck. It was measured what is found of
+//! them before anything was changed; the words that are known since were chosen with most of these texts in view.
 
 use std::fmt::Write as _;
 
