@@ -123,10 +123,16 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
             ..VerdictJson::default()
         }
     });
-    if args.json {
-        answer_json(&verdict)?;
+    let shown = if args.json {
+        answer_json(&verdict)
     } else {
-        answer(&page(&verdict))?;
+        answer(&page(&verdict))
+    };
+    // The code follows the verdict, whoever reads what is shown.
+    if let Err(failure @ Failure::Other(_)) = shown {
+        remark(format_args!(
+            "eddy guard check: the verdict is not shown: {failure}"
+        ));
     }
     if verdict.verdict.refuses() {
         let rule = verdict.rule.unwrap_or_default();

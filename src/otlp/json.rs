@@ -15,8 +15,8 @@ mod reading;
 mod shapes;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use serde::Deserialize;
 use serde::de::{DeserializeSeed, Error, IgnoredAny};
 
 use super::Signal;
@@ -47,21 +47,34 @@ pub fn read(signal: Signal, json: impl AsRef<[u8]>) -> Result<FromJson, NotOtlpJ
         Signal::Metrics => &METRICS,
     };
     let Written { bytes, fault } = written(json, request)?;
-    match (signal, lists(json, &bytes)) {
-        (
-            Signal::Traces,
-            Lists {
-                resource_spans: None,
-                resource_logs: Some(_),
-            },
-        ) => Err(misplaced("these are log records; spans are expected here")),
-        (
-            Signal::Logs,
-            Lists {
-                resource_logs: None,
-                resource_spans: Some(_),
-            },
-        ) => Err(misplaced("these are spans; log records are expected here")),
+    let list = match signal {
+        Signal::Traces => "resourceSpans",
+        Signal::Logs => "resourceLogs",
+        Signal::Metrics => "resourceMetrics",
+    };
+    let others = if bytes.is_empty() {
+        names(json)
+    } else {
+        Vec::new()
+    };
+    if others.iter().any(|name| name == list) {
+        return Ok(FromJson { bytes, fault });
+    }
+    let has = |list: &str| others.iter().any(|name| name == list);
+    // Members that are not known are passed over, but for the list itself in another spelling.
+    let is_list = |name: &&String| {
+        name.len() <= list.len() + 1 && name.replace('_', "").eq_ignore_ascii_case(list)
+    };
+    match (signal, others.iter().find(is_list)) {
+        (Signal::Traces, _) if has("resourceLogs") => {
+            Err(misplaced("these are log records; spans are expected here"))
+        }
+        (Signal::Logs, _) if has("resourceSpans") => {
+            Err(misplaced("these are spans; log records are expected here"))
+        }
+        (_, Some(name)) => Err(misplaced(&format!(
+            "there is no `{list}` in it; there is `{name}`"
+        ))),
         _ => Ok(FromJson { bytes, fault }),
     }
 }
@@ -115,20 +128,11 @@ fn mended(json: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Which lists a request has.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Lists {
-    resource_spans: Option<IgnoredAny>,
-    resource_logs: Option<IgnoredAny>,
-}
-
-/// What there is in place of the list that was looked for, if nothing came of it.
-fn lists(json: &[u8], bytes: &[u8]) -> Lists {
-    if !bytes.is_empty() {
-        return Lists::default();
-    }
-    serde_json::from_slice(json).unwrap_or_default()
+/// The names of a request's members.
+fn names(json: &[u8]) -> Vec<String> {
+    #[allow(clippy::zero_sized_map_values, reason = "only the names are kept")]
+    let members: Result<HashMap<String, IgnoredAny>, _> = serde_json::from_slice(json);
+    members.map_or_else(|_| Vec::new(), |members| members.into_keys().collect())
 }
 
 fn misplaced(text: &str) -> NotOtlpJson {
@@ -466,6 +470,10 @@ mod tests {
     fn misplaced_requests_are_refused() {
         assert!(traces_to_bytes(r#"{"resourceLogs":[]}"#).is_err());
         assert!(logs_to_bytes(r#"{"resourceSpans":[]}"#).is_err());
+        let snake = traces_to_bytes(r#"{"resource_spans":[{}]}"#).unwrap_err();
+        let told = "there is no `resourceSpans` in it; there is `resource_spans`";
+        assert!(traces_to_bytes(r#"{"alerts":[{}]}"#).is_ok());
+        assert!(snake.0.to_string().contains(told), "{snake:?}");
         assert!(traces_to_bytes("[]").is_err());
     }
 }

@@ -214,10 +214,12 @@ impl Shared {
     /// Puts the times of what has just arrived right.
     fn settle(&self, reports: &mut [Report]) {
         let arrival_ms = self.clock.now_ms();
+        let events = reports.iter().flat_map(|report| &report.events);
+        let ahead_ns = clock::ahead_ns(events, arrival_ms);
         let events = reports.iter_mut().flat_map(|report| &mut report.events);
         let settled = events
             .zip(0..)
-            .map(|(event, place)| clock::settle(event, arrival_ms, place))
+            .map(|(event, place)| clock::settle(event, arrival_ms, place, ahead_ns))
             .filter(|changed| *changed)
             .count();
         self.counters.times_settled.add(settled as u64);

@@ -85,13 +85,31 @@ impl Forward {
     }
 }
 
-/// Puts an event's times right: a missing time is the other one, and where both are missing or the start lies too far
-/// ahead, the event began on its arrival; it never ends before it begins. `place` keeps those that arrived together in
-/// the order in which they came. An end that cannot be true says nothing about how long the event took, so it took no time:
-/// nothing is called slow because of a clock. Returns whether anything had to be changed.
-pub(super) fn settle(event: &mut Event, arrival_ms: u64, place: u64) -> bool {
+/// By how much the clock of a sender is ahead, by the first of the events that arrived together and lie too far ahead; 0
+/// where none does. Moved by this, they keep the time between them.
+pub(super) fn ahead_ns<'e>(events: impl Iterator<Item = &'e Event>, arrival_ms: u64) -> u64 {
     let now_ns = arrival_ms.saturating_mul(1_000_000);
-    let latest_ns = now_ns.saturating_add(AHEAD_MAX.as_nanos() as u64);
+    let starts = events.map(|event| match event.start_ns {
+        0 => event.end_ns,
+        start_ns => start_ns,
+    });
+    let ahead = starts.filter(|start_ns| *start_ns > latest_ns(now_ns));
+    ahead.min().map_or(0, |first_ns| first_ns - now_ns)
+}
+
+/// The latest time that is believed.
+fn latest_ns(now_ns: u64) -> u64 {
+    now_ns.saturating_add(AHEAD_MAX.as_nanos() as u64)
+}
+
+/// Puts an event's times right: a missing time is the other one; where the start lies too far ahead, the event is moved by
+/// what its sender's clock is ahead ([`ahead_ns`]), and where that is not enough or both times are missing, it began on its
+/// arrival; it never ends before it begins. `place` keeps those that arrived together in the order in which they came. An
+/// end that cannot be true says nothing about how long the event took, so it took no time: nothing is called slow because of
+/// a clock. Returns whether anything had to be changed.
+pub(super) fn settle(event: &mut Event, arrival_ms: u64, place: u64, ahead_ns: u64) -> bool {
+    let now_ns = arrival_ms.saturating_mul(1_000_000);
+    let latest_ns = latest_ns(now_ns);
     let claimed = (event.start_ns, event.end_ns);
     if event.start_ns == 0 {
         event.start_ns = event.end_ns;
@@ -100,7 +118,10 @@ pub(super) fn settle(event: &mut Event, arrival_ms: u64, place: u64) -> bool {
         let longest = MOVED_DURATION_MAX.as_nanos() as u64;
         let claimed = event.end_ns.saturating_sub(event.start_ns);
         let duration = if claimed <= longest { claimed } else { 0 };
-        event.start_ns = now_ns.saturating_add(place);
+        let moved_ns = event.start_ns.saturating_sub(ahead_ns);
+        let is_moved = (now_ns..=latest_ns).contains(&moved_ns);
+        let start_ns = if is_moved { moved_ns } else { now_ns };
+        event.start_ns = start_ns.saturating_add(place);
         event.end_ns = event.start_ns.saturating_add(duration);
     } else if event.end_ns > latest_ns {
         event.end_ns = event.start_ns;
@@ -131,7 +152,8 @@ mod tests {
             worker: None,
             body: Body::UserMessage,
         };
-        let changed = settle(&mut event, NOW_MS, place);
+        let ahead_ns = ahead_ns([&event].into_iter(), NOW_MS);
+        let changed = settle(&mut event, NOW_MS, place, ahead_ns);
         assert_eq!((event.start_ns, event.end_ns), expected, "{claimed:?}");
         assert_eq!(changed, claimed != expected);
     }
@@ -191,5 +213,32 @@ mod tests {
     fn a_moved_event_lasts_a_day_or_no_time() {
         check((NOW + HOUR, NOW + 3 * HOUR), 0, (NOW, NOW + 2 * HOUR));
         check((NOW + HOUR, u64::MAX), 0, (NOW, NOW));
+    }
+
+    /// Given events of a clock that is a day ahead and one that claims a time without end, the former keep the time between them.
+    #[test]
+    fn what_arrives_together_keeps_its_distances() {
+        let ahead = NOW + 24 * HOUR;
+        let event = |start_ns| Event {
+            id: 1,
+            trace: TraceId::default(),
+            span: SpanId::default(),
+            parent: SpanId::default(),
+            start_ns,
+            end_ns: start_ns,
+            agent: None,
+            worker: None,
+            body: Body::UserMessage,
+        };
+        let mut events = [ahead + 5_000, ahead, NOW - 7, u64::MAX, ahead + 9_000].map(event);
+        let ahead_ns = ahead_ns(events.iter(), NOW_MS);
+        for (event, place) in events.iter_mut().zip(0..) {
+            settle(event, NOW_MS, place, ahead_ns);
+        }
+        let starts = events.map(|event| event.start_ns);
+        assert_eq!(
+            starts,
+            [NOW + 5_000, NOW + 1, NOW - 7, NOW + 3, NOW + 9_004]
+        );
     }
 }

@@ -504,7 +504,7 @@ mod tests {
         let agents: Vec<&str> = run.agents.iter().map(|agent| &**agent).collect();
         assert_eq!(
             (&*run.run_id, &*agents, run.tool_calls),
-            ("ticket-17", &["helper"][..], 3)
+            ("ticket-18", &["helper"][..], 3)
         );
         assert_eq!(run.service.as_deref(), Some("my-service"));
         let mut warnings = run.warnings.iter();

@@ -30,6 +30,8 @@ pub(super) struct Sender {
     said_by: String,
     /// Whether SDKs have to guess what is spoken there.
     is_guessed: bool,
+    /// Why an agent sends nothing there all the same, and what to do.
+    fault: Option<(String, String)>,
 }
 
 /// The addresses that options name; without options, the one that the environment names; without that, the default ones.
@@ -50,6 +52,7 @@ pub(super) fn senders(
         },
         said_by: said_by.to_owned(),
         is_guessed: false,
+        fault: None,
     };
     let named = [
         (ForwardProtocol::Grpc, grpc, "--otlp-grpc"),
@@ -64,16 +67,52 @@ pub(super) fn senders(
     }
     let Some((name, endpoint)) = environment.signal("ENDPOINT") else {
         let said_by = "OpenTelemetry's default";
-        return Ok(vec![
-            sender(ForwardProtocol::Grpc, GRPC_DEFAULT, said_by),
-            sender(ForwardProtocol::Http, HTTP_DEFAULT, said_by),
-        ]);
+        let defaults = [
+            (ForwardProtocol::Grpc, GRPC_DEFAULT),
+            (ForwardProtocol::Http, HTTP_DEFAULT),
+        ];
+        let senders = defaults.map(|(protocol, endpoint)| Sender {
+            fault: environment.silenced(),
+            ..sender(protocol, endpoint, said_by)
+        });
+        return Ok(senders.into());
     };
     let (protocol, is_guessed) = environment.protocol(&endpoint)?;
+    let fault = environment.silenced();
     Ok(vec![Sender {
         is_guessed,
+        fault: fault.or_else(|| misled(protocol, &name, &endpoint)),
         ..sender(protocol, &endpoint, &name)
     }])
+}
+
+/// Why SDKs send elsewhere than an address says that a variable names, and what to do. They take it as it stands, and over HTTP put
+/// `/v1/traces` behind the one that is for all signals.
+fn misled(protocol: ForwardProtocol, name: &str, endpoint: &str) -> Option<(String, String)> {
+    let Some((_, behind)) = endpoint.split_once("://") else {
+        let fault = format!(
+            "{name} does not begin with http:// or https://, and SDKs differ in what they make of that"
+        );
+        return Some((fault, format!("Set it to http://{endpoint}.")));
+    };
+    let path = behind
+        .find('/')
+        .map_or("", |at| behind[at..].trim_end_matches('/'));
+    let is_for_traces = name.contains("TRACES");
+    match protocol {
+        ForwardProtocol::Http if is_for_traces && path.is_empty() => Some((
+            format!("{name} is taken as it stands, and has no path"),
+            format!(
+                "Set it to {}/v1/traces, or set OTEL_EXPORTER_OTLP_ENDPOINT.",
+                endpoint.trim_end_matches('/')
+            ),
+        )),
+        ForwardProtocol::Http if !is_for_traces && path.ends_with("/v1/traces") => Some((
+            format!("SDKs put /v1/traces behind {name}, which ends with it already"),
+            "Leave /v1/traces out of it, or name it OTEL_EXPORTER_OTLP_TRACES_ENDPOINT.".to_owned(),
+        )),
+        _ => None,
+    }
 }
 
 /// OpenTelemetry's variables, as its exporters read them.
@@ -87,6 +126,28 @@ impl<V: Fn(&str) -> Option<String>> Environment<V> {
         names.find_map(|name| {
             let value = (self.0)(&name).filter(|value| !value.trim().is_empty())?;
             Some((name, value.trim().to_owned()))
+        })
+    }
+
+    /// The variable by which nothing is sent, and what to do.
+    fn silenced(&self) -> Option<(String, String)> {
+        let is_silent = |name: &str, value: &str| match name {
+            "OTEL_SDK_DISABLED" => value == "true",
+            "OTEL_TRACES_SAMPLER" => value.ends_with("always_off"),
+            _ => !value.split(',').any(|name| name.trim().starts_with("otlp")),
+        };
+        let mut names = [
+            "OTEL_SDK_DISABLED",
+            "OTEL_TRACES_EXPORTER",
+            "OTEL_TRACES_SAMPLER",
+        ]
+        .into_iter();
+        names.find_map(|name| {
+            let value = (self.0)(name)?.trim().to_ascii_lowercase();
+            (!value.is_empty() && is_silent(name, &value)).then(|| {
+                let fault = format!("{name} is `{value}`, by which an SDK sends nothing there");
+                (fault, format!("Unset {name} where agents start."))
+            })
         })
     }
 
@@ -210,6 +271,9 @@ impl Sender {
         let (name, said_by) = (self.name(), &self.said_by);
         let endpoint = clean(&self.settings.endpoint);
         let place = format!("{endpoint} ({said_by})");
+        if let Some((fault, advice)) = &self.fault {
+            return Check::failed(name, format!("{place}: {}", clean(fault)), clean(advice));
+        }
         match (sent, there) {
             (Err(why), _) => Check::failed(
                 name,
@@ -365,6 +429,52 @@ mod tests {
             said.contains("`udp`") && said.contains("http/protobuf"),
             "{said}"
         );
+    }
+
+    /// Given variables by which SDKs send nothing, or elsewhere, that is told, and what to do.
+    #[test]
+    fn what_misleads_an_sdk_is_told() {
+        let check = |set: &[(&str, &str)], expected: Option<&str>| {
+            let variable = |name: &str| {
+                let value = set.iter().find(|(key, _)| *key == name);
+                value.map(|(_, value)| (*value).to_owned())
+            };
+            let found = senders(None, None, variable).unwrap();
+            let advice = found[0].fault.as_ref().map(|(_, advice)| advice.as_str());
+            assert_eq!(advice, expected, "{set:?}");
+        };
+        let general = |address| ("OTEL_EXPORTER_OTLP_ENDPOINT", address);
+        let traces = |address| ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", address);
+        let http = ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf");
+        check(&[general("http://a:4318"), http], None);
+        check(&[general("http://a:4318/otlp/"), http], None);
+        check(
+            &[
+                general("http://a:4317/v1/traces"),
+                ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+            ],
+            None,
+        );
+        check(&[traces("http://a:4318/v1/traces"), http], None);
+        check(&[general("a:4318"), http], Some("Set it to http://a:4318."));
+        check(
+            &[general("http://a:4318/v1/traces"), http],
+            Some("Leave /v1/traces out of it, or name it OTEL_EXPORTER_OTLP_TRACES_ENDPOINT."),
+        );
+        check(
+            &[traces("http://a:4318/"), http],
+            Some("Set it to http://a:4318/v1/traces, or set OTEL_EXPORTER_OTLP_ENDPOINT."),
+        );
+        for (name, value) in [
+            ("OTEL_SDK_DISABLED", "True"),
+            ("OTEL_TRACES_EXPORTER", "none"),
+            ("OTEL_TRACES_SAMPLER", "parentbased_always_off"),
+        ] {
+            let advice = format!("Unset {name} where agents start.");
+            check(&[(name, value)], Some(&advice));
+        }
+        check(&[("OTEL_TRACES_EXPORTER", "console,otlp")], None);
+        check(&[("OTEL_SDK_DISABLED", "false")], None);
     }
 
     /// Given a header's value as OpenTelemetry has it written, it is what a receiver sees.
