@@ -27,8 +27,10 @@ mod response;
 mod sample;
 mod scratch;
 mod sketch;
+mod told_lines;
 mod transient;
 pub(super) mod wide;
+mod words;
 
 use std::borrow::Cow;
 use std::iter;
@@ -152,15 +154,22 @@ fn told<'h>(how: &ToolSettings<'h>, read: impl Fn(&mut Reader<'h>)) -> Recorded 
 
 /// An error in words: its text redacted and cut at [`ERROR_BYTES_MAX`], its hash over the whole with volatile parts
 /// masked, and without where in a file it was met. Of a traceback, the last line is the error; of a longer text, the lines that
-/// begin as errors do are kept.
+/// speak of errors are kept, and where these are too long to be kept, the hash is over them.
 pub(super) fn failure(text: &str) -> Failure {
     let text = failing::end_of_traceback(text).unwrap_or(text);
+    let text = failing::said_by_powershell(text).unwrap_or(text);
     let text = &*complaint::without_values(text);
-    let told = failing::told_lines(text);
+    let told = told_lines::told_lines(text);
     // Twice the limit, so that a secret which the limit would cut in two is still recognised.
     let head = cut(told.trim(), ERROR_BYTES_MAX * 2);
     let mut reader = Reader::for_output(&ToolSettings::PLAIN);
-    reader.whole_text(&without_places(text));
+    let text_of_all = without_places(text);
+    // What is known by its words needs no more; a text that was cut is known by what it says of errors.
+    reader.whole_text(&if told.len() > ERROR_BYTES_MAX {
+        told_lines::lines_of_error(&text_of_all)
+    } else {
+        Cow::Borrowed(&*text_of_all)
+    });
     Failure {
         text: cut(&redact::text(head), ERROR_BYTES_MAX).into(),
         masked: reader.told().masked,
@@ -604,6 +613,10 @@ mod tests {
     #[test]
     fn nothing_comes_in_many_forms() {
         for nothing in [
+            "没有结果。",
+            "検索結果はありません",
+            "검색 결과 없음",
+            "Ничего не найдено",
             "",
             "  \n",
             "null",

@@ -93,12 +93,25 @@ fn refusals_in_words_are_known_when_nothing_else_comes() {
         "The user doesn't want to proceed with this.",
         "Your session has expired.",
         "Input too long.",
+        "Der Auftrag wurde abgelehnt.",
+        "No se pudo completar el encargo.",
+        "Impossible de traiter la demande.",
+        "操作被拒绝",
+        "この操作はできません",
+        "요청을 처리할 수 없습니다",
     ] {
         check(&asked("errand", why, 7), &[]);
         check(&asked("errand", why, 8), &["same_error"]);
         check(&asked("check_errand", why, 8), &[]);
     }
-    check(&asked("errand", "The errand was run.", 8), &[]);
+    for told in [
+        "The errand was run.",
+        "Der Auftrag läuft.",
+        "已完成",
+        "エラーはありません",
+    ] {
+        check(&asked("errand", told, 8), &[]);
+    }
 }
 
 /// Given a text that blames what was given and asks for another try, or speaks of the call itself, each call failed.
@@ -109,6 +122,11 @@ fn complaints_are_failures() {
         "MCP error -32602: Invalid arguments for tool look_up: []",
         "Unknown tool name: 'look_up'. Available tools: 'ask'",
         r#"{"status": 403, "body": {"message": "The key may not do this."}}"#,
+        r#"{"errcode": 40001, "errmsg": "invalid credential"}"#,
+        r#"{"code": 10013, "msg": "无效的参数", "data": null}"#,
+        "Fehler: Der Schlüssel ist abgelaufen",
+        "错误：没有权限",
+        "日期格式错误，请重新输入。",
     ] {
         let calls: Vec<_> = QUESTIONS
             .iter()
@@ -123,4 +141,52 @@ fn complaints_are_failures() {
         ),
         &[],
     );
+}
+
+/// Given terms of a script without blanks that a glossary lacks, each is another term, as in other scripts.
+#[test]
+fn other_terms_are_no_question_in_other_words() {
+    for terms in [
+        ["勘定", "在庫", "監査", "配当", "負債", "資産"],
+        ["어음", "감사", "부채", "배당", "자산", "재고"],
+    ] {
+        let answers: Vec<_> = terms
+            .iter()
+            .map(|term| call("glossary", term, r#"{"entries": []}"#))
+            .collect();
+        check(&answers, &[]);
+    }
+}
+
+/// Given a failure that is too long to be kept, it is the same again by its lines that speak of errors, whatever stands beside
+/// them; how much memory there was, or which process it was, are other details each time.
+#[test]
+fn long_failures_are_the_same_by_what_they_say_of_errors() {
+    let versions = ["1.0", "1.1", "1.2", "2.0", "2.1", "3.0"];
+    let installs: Vec<_> = versions
+        .iter()
+        .enumerate()
+        .map(|(i, version)| {
+            let tried = format!("Collecting widget=={version}\n  Downloading widget-{version}.tar.gz ({i}1 kB)\n");
+            let failed = format!(
+                "{tried}error: subprocess-exited-with-error\n\nwhile the metadata of the package were made, which is an error of the package.\n\
+                 ModuleNotFoundError: No module named 'wheelmaker'\nnote: This error originates from a subprocess, and is likely not a \
+                 problem with pip.\nhint: look above. This error is one of the package that was asked for.\nerror: metadata-generation-failed"
+            );
+            call("shell", &format!("pip install widget=={version}"), &failed)
+        })
+        .collect();
+    check(&installs, &["same_error"]);
+    let trained: Vec<_> = (0..6)
+        .map(|i| {
+            let free = 40 + i * 17;
+            let failed = format!(
+                "Traceback (most recent call last):\n  File \"train.py\", line 4\nOutOfMemoryError: out of memory. Tried to allocate \
+                 {free}.00 MiB. GPU 0 has a total capacity of 22.06 GiB of which {free}.25 MiB is free. Process {free}13 has 21.{free} GiB \
+                 memory in use. Of the allocated memory 20.{free} GiB is allocated, and {free}.55 MiB is reserved but unallocated."
+            );
+            call("python", &format!("train(how={:?})", QUESTIONS[i]), &failed)
+        })
+        .collect();
+    check(&trained, &["same_error"]);
 }

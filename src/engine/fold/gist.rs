@@ -62,9 +62,9 @@ const ECHO_BYTES_MIN: usize = 8;
 
 /// An error's text without the arguments that it repeats word by word, such as a query.
 fn without_echo<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
-    let echoes = arguments
-        .split('"')
-        .filter(|said| said.len() >= ECHO_BYTES_MIN);
+    // Within JSON, the end of a line is two signs.
+    let echoes = arguments.split('"').flat_map(|said| said.split("\\n"));
+    let echoes = echoes.filter(|said| said.len() >= ECHO_BYTES_MIN);
     echoes.fold(Cow::Borrowed(text), |text, said| {
         if text.contains(said) {
             Cow::Owned(text.replacen(said, " ", 1))

@@ -58,7 +58,7 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
         let has_frame = only.add(left, right);
         let (lefts, rights) = (&only.left[before.0..], &only.right[before.1..]);
         // A whole phrase in place of another is a question in other words; a single word is a name, as are several.
-        let is_word = lefts.len() == 1 || rights.len() == 1;
+        let is_word = lefts.len() == 1 || rights.len() == 1 || is_term(left) || is_term(right);
         is_framed |= has_frame || is_word;
         is_framed |= may_be_names && are_names(lefts) && are_names(rights);
         is_framed |=
@@ -260,6 +260,29 @@ const QUESTIONS: [&str; 7] = [
 /// Most words of a name.
 const NAME_WORDS_MAX: usize = 4;
 
+/// Whether a value is one word of a script that has no blanks between words, or an unbroken one of Korean or of katakana, as
+/// entries of a glossary are.
+fn is_term(value: &str) -> bool {
+    let is_unbroken =
+        |letter: char| matches!(letter, '\u{30a0}'..='\u{30ff}' | '\u{ac00}'..='\u{d7a3}');
+    let signs = value.chars().count();
+    let signs_max = if value.chars().all(is_unbroken) {
+        UNBROKEN_SIGNS_MAX
+    } else {
+        TERM_SIGNS_MAX
+    };
+    signs <= signs_max
+        && value
+            .chars()
+            .all(|letter| letter.is_alphabetic() && is_word_alone(letter))
+}
+
+/// Most signs of a word of several ideograms; more are a phrase.
+const TERM_SIGNS_MAX: usize = 4;
+
+/// Most signs of an unbroken word.
+const UNBROKEN_SIGNS_MAX: usize = 12;
+
 /// Whether words are a name together, each in capitals or with a capital at its beginning, perhaps with a number: `Ava Meier`,
 /// `10115 Berlin`.
 fn are_names(words: &[&str]) -> bool {
@@ -443,6 +466,25 @@ mod tests {
     fn check(left: &str, right: &str, expected: Relation) {
         assert_eq!(relation(left, right), expected, "{left} {right}");
         assert_eq!(relation(right, left), expected, "{right} {left}");
+    }
+
+    /// Given terms of a script without blanks, each is another one; a phrase in it may be the same in other words.
+    #[test]
+    fn terms_of_scripts_without_blanks() {
+        let asks = |term: &str| format!("{{\"term\":\"{term}\"}}");
+        for (left, right) in [
+            ("勘定", "在庫"),
+            ("应收账款", "固定资产"),
+            ("데이터베이스", "상태"),
+            ("パラメーター", "サーバー"),
+        ] {
+            check(&asks(left), &asks(right), Relation::Other);
+        }
+        check(
+            &asks("渡轮时刻表"),
+            &asks("何时有船呢"),
+            Relation::Rephrased,
+        );
     }
 
     /// Given a question in other words, in another order, or with something added, it is the same question.

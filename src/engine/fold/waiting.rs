@@ -429,18 +429,28 @@ const SLEEP: &str = "\"sleep ";
 /// Nothing is typed into a session: it is looked at for what it has printed meanwhile.
 const NOTHING_TYPED: &str = r#""chars":"""#;
 
-/// Whether an argument's name or a value is `wait`, as in `{"action": "wait"}` and `{"queue": "a", "wait_seconds": 20}`.
+/// Whether an argument's name or a value is `wait`, as in `{"action": "wait"}` and `{"queue": "a", "wait_seconds": 20}`; not where
+/// it is a flag of something else that is done, `{"press": "a", "wait": true}`.
 fn says_it_waits(sample: &str) -> bool {
-    let mut words = sample.split('"').skip(1);
-    words.any(|word| {
+    let mut words = sample.split('"').skip(1).peekable();
+    while let Some(word) = words.next() {
         let rest = word
             .strip_prefix("wait")
             .or_else(|| word.strip_prefix("Wait"));
-        rest.is_some_and(|rest| {
+        let says_so = rest.is_some_and(|rest| {
             rest.is_empty()
                 || rest.starts_with(|next: char| next == '_' || next.is_ascii_uppercase())
-        })
-    })
+        });
+        let is_flag = words.peek().is_some_and(|behind| {
+            [":true", ":false"]
+                .iter()
+                .any(|flag| behind.starts_with(flag))
+        });
+        if says_so && !is_flag {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -464,6 +474,8 @@ mod tests {
         check("1,\"waitFor\":20}", true);
         check("1,\"Wait\":20}", true);
         check("1,\"waiter\":20}", false);
+        check("1,\"wait\":true}", false);
+        check("1,\"wait\":false,\"wait_ms\":9}", true);
         check("\"sleep 5\"}", true);
         check("\"sleeps\"}", false);
         check("1,\"chars\":\"\"}", true);

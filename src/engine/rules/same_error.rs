@@ -70,7 +70,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     } else {
         (failure.masked, judged.gist?)
     };
-    let of_any_tool = observe_any_tool(fold, judged, &failure.text, error, settings.calls);
+    let of_any_tool = observe_any_tool(fold, judged, &failure.text, gist, settings.calls);
     match observe_tool(fold, judged, failure, (error, gist), settings) {
         Some(finding) if fold.fails_through_list(judged, finding.count) => None,
         Some(finding) => Some(finding),
@@ -160,19 +160,19 @@ const SEVERAL: u32 = 2;
 /// Fewest tools that are several: of two, one may be what the other one calls.
 const TOOLS_MIN: usize = 3;
 
-/// A failure of whatever tool, with an error that is the same but for the tool's name: for want of a credential, of a server, or
-/// of any tool of that name.
+/// A failure of whatever tool, with an error that says the same but for the tool's name and the arguments: for want of a
+/// credential, of a server, or of any tool of that name.
 fn observe_any_tool(
     fold: &mut Fold,
     judged: &Judged<'_>,
     text: &str,
-    error: u64,
+    gist: u64,
     calls: u32,
 ) -> Option<Finding> {
     let error = if text.contains(&**judged.tool) {
         text_hash(&text.replace(&**judged.tool, ""))
     } else {
-        error
+        gist
     };
     let tally = fold.tallies.of(RULE, ANY_TOOL);
     if !tally.seen.contains(&error) {

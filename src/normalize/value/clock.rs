@@ -119,14 +119,41 @@ pub(super) fn unit(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
         Some([0xc2, 0xb5, ..] | [0xce, 0xbc, ..]) => 2,
         _ => 0,
     };
+    if bytes.get(start).is_some_and(|byte| *byte >= 0xe0) {
+        let mut units = UNITS_ABROAD.iter();
+        let unit = units.find(|unit| bytes[start..].starts_with(unit.as_bytes()))?;
+        return Some((start + unit.len(), true));
+    }
     let end = skip(bytes, start + prefix, u8::is_ascii_alphabetic);
     let strong = match &bytes[start + prefix..end] {
         b"s" => true,
         _ if prefix > 0 => return None,
         b"ns" | b"us" | b"ms" | b"sec" | b"secs" | b"second" | b"seconds" | b"min" | b"mins"
-        | b"minute" | b"minutes" | b"hr" | b"hrs" | b"hour" | b"hours" => true,
+        | b"minute" | b"minutes" | b"hr" | b"hrs" | b"hour" | b"hours" | b"Sek" | b"Sekunde"
+        | b"Sekunden" | b"Min" | b"Minuten" | b"Std" | b"Stunde" | b"Stunden" | b"seconde"
+        | b"secondes" | b"heure" | b"heures" | b"segundo" | b"segundos" | b"minuto"
+        | b"minutos" | b"hora" | b"horas" | b"secondi" | b"minuti" | b"ore" => true,
         b"h" | b"m" if start == at => false,
         _ => return None,
     };
     Some((end, strong))
 }
+
+/// Units of time in scripts that write them without a blank; of those that begin alike, the longest first.
+const UNITS_ABROAD: [&str; 15] = [
+    "毫秒",
+    "秒",
+    "分钟",
+    "分鐘",
+    "小时",
+    "小時",
+    "時間",
+    "分前",
+    "ミリ秒",
+    "밀리초",
+    "초",
+    "분 전",
+    "시간",
+    "분간",
+    "мс",
+];

@@ -6,11 +6,10 @@
 //! the first line speaks of the call itself.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
-
-use aho_corasick::AhoCorasick;
 
 use super::sample::cut;
+use super::words::Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone};
+use super::words::{has_words_of_refusal, telling};
 
 /// How much of a text is looked at; one that is no longer is told as a whole.
 const LOOKED_AT_BYTES_MAX: usize = 256;
@@ -20,111 +19,6 @@ const FAILED_BYTES_MAX: usize = 1_024;
 
 /// Longest first line that says so.
 const LINE_BYTES_MAX: usize = 160;
-
-/// What words tell.
-#[derive(Clone, Copy, PartialEq)]
-enum Tells {
-    /// Another try is asked for.
-    Asks,
-    /// Something is wrong in what was given.
-    Blames,
-    /// The same, of which those texts speak, too, that go on to show what they are about.
-    BlamesAtLength,
-    /// Something is not there, which answers the question whether it is.
-    Absent,
-    /// The call went wrong.
-    Failed,
-    /// The same, where the line is all there is: with more below, it may be the state of what was asked about.
-    FailedAlone,
-}
-
-use Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone};
-
-/// Words with what they tell, whatever the case of their letters.
-const WORDS: [(&str, Tells); 73] = [
-    ("please", Asks),
-    ("try again", Asks),
-    ("retry", Asks),
-    ("try another", Asks),
-    ("try a different", Asks),
-    ("error", BlamesAtLength),
-    ("errors", BlamesAtLength),
-    ("invalid", Blames),
-    ("failed", BlamesAtLength),
-    ("a valid", Blames),
-    ("not valid", Blames),
-    ("incorrect", Blames),
-    ("unrecognized", Blames),
-    ("unrecognised", Blames),
-    ("unsupported", Blames),
-    ("not supported", Blames),
-    ("not allowed", Blames),
-    ("not permitted", Blames),
-    ("must be", Blames),
-    ("must have", Blames),
-    ("must not", Blames),
-    ("is required", Blames),
-    ("are required", Blames),
-    ("missing", Blames),
-    ("does not exist", Absent),
-    ("doesn't exist", Absent),
-    ("not found", Absent),
-    ("no such", Absent),
-    ("encountered an error", Failed),
-    ("error occurred", Failed),
-    ("error while", Failed),
-    ("error when", Failed),
-    ("error during", Failed),
-    ("error in tool", Failed),
-    ("mcp error", Failed),
-    ("exception in thread", Failed),
-    ("failed to match", Failed),
-    ("failed to", FailedAlone),
-    ("failed at", FailedAlone),
-    ("failed due to", FailedAlone),
-    ("failed with", FailedAlone),
-    ("invalid action", Failed),
-    ("invalid argument", Failed),
-    ("invalid arguments", Failed),
-    ("invalid format", Failed),
-    ("invalid function", Failed),
-    ("invalid input", Failed),
-    ("invalid json", Failed),
-    ("invalid option", Failed),
-    ("invalid parameter", Failed),
-    ("invalid parameters", Failed),
-    ("invalid params", Failed),
-    ("invalid request", Failed),
-    ("invalid syntax", Failed),
-    ("invalid tool", Failed),
-    ("unknown action", Failed),
-    ("unknown command", Failed),
-    ("unknown function", Failed),
-    ("unknown method", Failed),
-    ("unknown option", Failed),
-    ("unknown parameter", Failed),
-    ("unknown tool", Failed),
-    ("these are the only available", Failed),
-    ("not authorized", Failed),
-    ("not have permission", Failed),
-    ("don't have permission", Failed),
-    ("exceeded your", Failed),
-    ("quota exceeded", Failed),
-    ("ratelimit", Failed),
-    ("timed out", Failed),
-    ("just a moment...", Failed),
-    ("was not able to", FailedAlone),
-    ("wasn't able to", FailedAlone),
-];
-
-static FINDER: LazyLock<AhoCorasick> =
-    LazyLock::new(|| finder(&mut WORDS.iter().map(|(words, _)| *words)));
-
-fn finder(words: &mut dyn Iterator<Item = &'static str>) -> AhoCorasick {
-    let mut builder = AhoCorasick::builder();
-    let finder = builder.ascii_case_insensitive(true).build(words);
-    finder.expect("a few words are no more than fit")
-}
 
 /// Whether a text says that the call went wrong, or that what was given is wrong, and asks for another try.
 pub(super) fn complains(text: &str) -> bool {
@@ -136,7 +30,7 @@ pub(super) fn complains(text: &str) -> bool {
     let is_whole = start.len() == text.len();
     let is_alone = line == text.len();
     let (mut asks, mut blames, mut failed) = (false, false, false);
-    for (tells, end) in words(start) {
+    for (tells, end) in telling(start) {
         let is_in_line = end <= line;
         match tells {
             Asks => asks = true,
@@ -152,112 +46,15 @@ pub(super) fn complains(text: &str) -> bool {
 
 /// Whether an error says that something is wrong in what was given, which another try of the same does not mend.
 pub(super) fn blames(error: &str) -> bool {
-    let mut words = words(cut(error, LOOKED_AT_BYTES_MAX));
+    let mut words = telling(cut(error, LOOKED_AT_BYTES_MAX));
     words.any(|(tells, _)| tells == Blames)
-}
-
-/// What the known words in a text tell, and where each of them ends.
-fn words(text: &str) -> impl Iterator<Item = (Tells, usize)> {
-    let bytes = text.as_bytes();
-    let is_apart = |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric());
-    let all = FINDER.find_overlapping_iter(text);
-    let apart = all.filter(move |found| {
-        is_apart(bytes[..found.start()].last())
-            && is_apart(bytes.get(found.end()))
-            && !is_denied(&text[..found.start()])
-    });
-    apart.map(|found| (WORDS[found.pattern().as_usize()].1, found.end()))
 }
 
 /// Whether a text is short and in words of refusal, such as `The command was blocked.`, `Input too long.`: the call may have been
 /// turned down, or that may be what was asked.
 pub(super) fn refuses(text: &str) -> bool {
-    if text.len() > LOOKED_AT_BYTES_MAX {
-        return false;
-    }
-    let bytes = text.as_bytes();
-    let begins_word = |at: usize| at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
-    let mut refuses = false;
-    for found in REFUSALS.find_overlapping_iter(text) {
-        let at = found.start();
-        let is_negation = found.pattern().as_usize() == 0;
-        if is_negation || begins_word(at) {
-            if is_denied(&text[..at]) {
-                return false;
-            }
-            refuses = true;
-        }
-    }
-    refuses
+    text.len() <= LOOKED_AT_BYTES_MAX && has_words_of_refusal(text)
 }
-
-/// Whether the words behind this text are said to be of nothing: `no error`, `0 failed`.
-fn is_denied(before: &str) -> bool {
-    let mut denials = ["no ", "No ", "without "].iter();
-    let number = before.strip_suffix("0 ");
-    denials.any(|denial| before.ends_with(denial))
-        || number.is_some_and(|number| !number.ends_with(|sign: char| sign.is_ascii_digit()))
-}
-
-/// How words begin in which a call is turned down, whatever the case of their letters; the first one ends a word, and a blank
-/// behind one makes it a whole word.
-const REFUSED: [&str; 53] = [
-    "n't",
-    "abort",
-    "ambiguous",
-    "bad ",
-    "blocked",
-    "but got",
-    "cannot",
-    "could not",
-    "denied",
-    "disabled",
-    "duplicate",
-    "error",
-    "exceed",
-    "exhaust",
-    "expir",
-    "fail",
-    "forbid",
-    "halted",
-    "incorrect",
-    "insufficient",
-    "invalid",
-    "mismatch",
-    "missing",
-    "must ",
-    "never ",
-    "not a valid",
-    "not accept",
-    "not allow",
-    "not author",
-    "not enabled",
-    "not implemented",
-    "not match",
-    "not permit",
-    "not support",
-    "not valid",
-    "refus",
-    "reject",
-    "required",
-    "requires",
-    "sorry",
-    "stopped",
-    "suspend",
-    "timed out",
-    "timeout",
-    "too ",
-    "truncat",
-    "unable",
-    "unauthor",
-    "unavailable",
-    "unexpected",
-    "unknown",
-    "unsupported",
-    "wrong",
-];
-
-static REFUSALS: LazyLock<AhoCorasick> = LazyLock::new(|| finder(&mut REFUSED.iter().copied()));
 
 /// Where the first line ends that says anything: above it, a box may be drawn.
 fn first_line(text: &str) -> usize {
@@ -316,6 +113,10 @@ mod tests {
             "Unknown tool name: 'a'. Available tools: 'b'",
             "You do not have permission to do that.",
             "Command timed out after 120 seconds",
+            "日期格式错误，请重新输入。",
+            "工具执行失败：没有收件人",
+            "無効な日付です。もう一度入力してください。",
+            "Ungültiges Datum. Bitte geben Sie ein anderes ein.",
             "\u{256d}\u{2574}\n\u{2502} Exception in thread \"main\"",
         ] {
             assert!(complains(text), "{text}");
@@ -333,6 +134,9 @@ mod tests {
             "The path is invalid.",
             "A story.\nHe failed to come.",
             "Messages cannot be sent.",
+            "部署失败",
+            "请输入名称",
+            "A bitter error was found there.",
             "The run ended, and no error occurred.",
             "You have permission to do that.",
             "The path /a.md does not exist. Please provide a valid path.",
@@ -351,6 +155,14 @@ mod tests {
             "Input too long.",
             "The user doesn't want that.",
             "Bad credentials",
+            "Der Termin konnte nicht gebucht werden.",
+            "L'opération a échoué.",
+            "No se pudo completar la solicitud.",
+            "Não foi possível salvar o arquivo.",
+            "操作失败",
+            "この操作は許可されていません。",
+            "요청을 처리할 수 없습니다.",
+            "Не удалось открыть файл",
         ] {
             assert!(refuses(text), "{text}");
         }
@@ -362,6 +174,13 @@ mod tests {
             "No errors found.",
             "A badge for note 7",
             "The text does not tell of it.",
+            "Der Termin ist gebucht.",
+            "Keine Fehler gefunden.",
+            "Sin errores",
+            "没有错误",
+            "检查完成，0 个错误",
+            "エラーはありません",
+            "已保存",
         ] {
             assert!(!refuses(text), "{text}");
         }

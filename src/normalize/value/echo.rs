@@ -29,12 +29,20 @@ pub(super) fn without_echo<'t>(result: &'t str, arguments: &str) -> Cow<'t, str>
     if arguments.len() > ARGUMENTS_BYTES_MAX || result.len() > READ_BYTES_MAX {
         return rest;
     }
-    for said in values(arguments).take(SAID_MAX) {
+    let hosts = values(arguments).filter_map(host);
+    for said in values(arguments).chain(hosts).take(SAID_MAX) {
         if memmem::find(rest.as_bytes(), said.as_bytes()).is_some() {
             rest = Cow::Owned(rest.replace(said, ECHO));
         }
     }
     rest
+}
+
+/// The host of an address, by which a page names itself.
+fn host(address: &str) -> Option<&str> {
+    let (_, behind) = address.split_once("://")?;
+    let host = behind.split(['/', ':', '?', '#']).next()?;
+    SAID_BYTES.contains(&host.len()).then_some(host)
 }
 
 /// The texts among arguments that may be left out, and between the quotation marks within a text those parts of it; arguments

@@ -13,7 +13,7 @@ const SENTENCE_BYTES_MAX: usize = 80;
 
 /// Sentences that say so, also in other languages. They must stand as words of their own: neither "100 results" nor "piano
 /// results" is nothing. Each begins as [`may_say`] knows.
-const NOTHING: [&str; 43] = [
+const NOTHING: [&str; 42] = [
     "did not match any",
     "find anything",
     "not find any",
@@ -43,7 +43,6 @@ const NOTHING: [&str; 43] = [
     "no content",
     "no more results",
     "no further results",
-    "nothing to commit",
     "nothing to do",
     "keine ergebnisse",
     "keine treffer",
@@ -72,7 +71,7 @@ const _: () = {
 };
 
 /// Sentences that say so in other languages, in lower case; each has a letter that English has not.
-const ABROAD: [&str; 16] = [
+const ABROAD: [&str; 40] = [
     "aucun résultat",
     "aucune donnée",
     "keine einträge",
@@ -89,6 +88,30 @@ const ABROAD: [&str; 16] = [
     "未找到",
     "沒有找到",
     "결과가 없습니다",
+    "검색 결과 없음",
+    "찾을 수 없",
+    "데이터가 없",
+    "没有结果",
+    "没有匹配",
+    "没有相关",
+    "没有数据",
+    "没有查到",
+    "无结果",
+    "无匹配",
+    "无数据",
+    "未查询到",
+    "未查到",
+    "查无",
+    "暂无",
+    "查無",
+    "沒有結果",
+    "データはありません",
+    "該当はありません",
+    "該当なし",
+    "ヒットしません",
+    "データがありません",
+    "нет результатов",
+    "нет данных",
 ];
 
 /// Whether the value of a member, as JSON, is none.

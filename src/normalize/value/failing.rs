@@ -9,13 +9,13 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use crate::engine::event::{ERROR_BYTES_MAX, Failure};
+use crate::engine::event::Failure;
 
 use super::complaint::complains;
 use super::emptiness::is_nothing;
 use super::places::without_places;
 use super::refusal::{graphql_error, refusal, tells_of_thing};
-use super::response::{misfits, response_error};
+use super::response::{misfits, own_error, response_error};
 use super::sample::cut;
 use super::wide::trimmed_start;
 use super::{failure, member, unquote};
@@ -65,6 +65,22 @@ const BEGINNINGS: [&str; 36] = [
 
 /// Beginnings of a first line that is all there is, in lower case: several such lines are a log that was read.
 const LINE_BEGINNINGS: [&str; 2] = ["[error] ", "error - "];
+
+/// What stands before the colon of an error in other languages.
+const ERRORS_ABROAD: [&str; 12] = [
+    "fehler",
+    "erreur",
+    "erro",
+    "errore",
+    "fout",
+    "hata",
+    "ошибка",
+    "Ошибка",
+    "错误",
+    "錯誤",
+    "エラー",
+    "오류",
+];
 
 /// Ends of a first line that is all there is, as shells and their programs print them, in lower case.
 const ENDS: [&str; 4] = [
@@ -125,10 +141,13 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
     };
     BEGINNINGS.iter().any(|words| starts(words))
         || names_exception(line)
+        || is_error_abroad(line)
         || says_failed(line)
         || is_status(line)
         || closes_with_failure(text)
         || end_of_traceback(text).is_some()
+        || said_by_powershell(text).is_some()
+        || has_failed_play(text)
         || complains(text)
         || (line.len() == text.len()
             && (ENDS.iter().any(|words| ends(words))
@@ -190,6 +209,31 @@ pub(crate) fn without_way(printed: &str) -> Cow<'_, str> {
     Cow::Owned(without_places(&printed[..start]).into_owned() + end)
 }
 
+/// What `PowerShell` says of an error, without the command that met it and where that stands: `del : The file is in use.`, a
+/// line for the place, the command behind `+`, and its category.
+pub(crate) fn said_by_powershell(text: &str) -> Option<&str> {
+    let end = CATEGORY.find(text.as_bytes())?;
+    let place = text[..end].find("\n+ ")?;
+    let said = text[..place].rsplit_once('\n')?.0.trim();
+    let (command, words) = said.split_once(" : ").unwrap_or(("", said));
+    let is_command = !command.contains(char::is_whitespace);
+    Some(if is_command { words } else { said })
+}
+
+static CATEGORY: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\n    + CategoryInfo "));
+
+/// Whether a text ends with the recap of one of Ansible's plays in which a host failed.
+fn has_failed_play(text: &str) -> bool {
+    let Some(recap) = RECAP.find(text.as_bytes()) else {
+        return false;
+    };
+    let counts = text[recap..].split_whitespace();
+    let mut counts = counts.filter_map(|count| count.split_once('='));
+    counts.any(|(what, count)| matches!(what, "failed" | "unreachable") && count != "0")
+}
+
+static RECAP: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\nPLAY RECAP "));
+
 /// How Python begins to tell where a program failed.
 static TRACEBACK: LazyLock<Finder<'_>> =
     LazyLock::new(|| Finder::new("Traceback (most recent call last)"));
@@ -202,73 +246,13 @@ fn closes_with_failure(text: &str) -> bool {
 }
 
 /// Whether a line begins with one of [`CLOSINGS`].
-fn begins_closing(line: &str) -> bool {
+pub(super) fn begins_closing(line: &str) -> bool {
     let starts = |words: &str| {
         let start = line.as_bytes().get(..words.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
     };
     CLOSINGS.iter().any(|words| starts(words))
 }
-
-/// How much of the end of a long failure is looked through for what it says of itself.
-const END_BYTES_MAX: usize = 4_096;
-
-/// Of a failure that is too long to be kept, the lines near its end that speak of an error; where these are too long as well, those
-/// that begin as errors do, if the others say no more than they do. What else was printed is the way there, or what is left of
-/// it. The whole text where it is short or has no such lines.
-pub(crate) fn told_lines(text: &str) -> Cow<'_, str> {
-    if text.len() <= ERROR_BYTES_MAX {
-        return Cow::Borrowed(text);
-    }
-    let mut start = text.len().saturating_sub(END_BYTES_MAX);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    let lines = text[start..].lines().map(str::trim);
-    let mut lines: Vec<&str> = lines.filter(|line| speaks_of_error(line)).collect();
-    let bytes = lines.iter().map(|line| line.len() + 1).sum::<usize>();
-    if bytes > ERROR_BYTES_MAX {
-        let (told, others): (Vec<_>, Vec<_>) =
-            lines.into_iter().partition(|line| begins_closing(line));
-        let says_more = |line: &&str| {
-            let said = said_behind_error(line);
-            said.is_some_and(|said| said.is_empty() || !told.iter().any(|told| told.contains(said)))
-        };
-        lines = if others.iter().any(says_more) {
-            Vec::new()
-        } else {
-            told
-        };
-    }
-    if lines.is_empty() {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(lines.join("\n"))
-}
-
-/// What a line says behind the word `error`.
-fn said_behind_error(line: &str) -> Option<&str> {
-    let at = line.to_ascii_lowercase().find("error")?;
-    Some(line[at + "error".len()..].trim_start_matches([':', ' ']))
-}
-
-/// Whether a line says what went wrong, or what was expected instead.
-fn speaks_of_error(line: &str) -> bool {
-    let lower = line.to_ascii_lowercase();
-    begins_closing(line)
-        || lower.starts_with("e  ")
-        || ERROR_WORDS.iter().any(|word| lower.contains(word))
-}
-
-/// Words of such lines, in lower case.
-const ERROR_WORDS: [&str; 6] = [
-    "assert",
-    "error",
-    "exception",
-    "expected",
-    "fail",
-    "panicked",
-];
 
 /// `ValueError: …`, `java.io.IOException: …`: one word before the first colon, with such an end.
 fn names_exception(line: &str) -> bool {
@@ -277,6 +261,16 @@ fn names_exception(line: &str) -> bool {
     };
     let is_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '_');
     name.chars().all(is_name) && (name.ends_with("Error") || name.ends_with("Exception"))
+}
+
+/// Whether a line begins with another language's word for an error, and a colon.
+fn is_error_abroad(line: &str) -> bool {
+    let named = line.split_once([':', '：']);
+    named.is_some_and(|(name, _)| {
+        let name = name.trim_end();
+        let mut words = ERRORS_ABROAD.iter();
+        words.any(|word| word.eq_ignore_ascii_case(name))
+    })
 }
 
 /// `verification failed: lines not found`: a few words that end so, and words that say why. A number would be a count.
@@ -352,7 +346,10 @@ fn failure_in(result: &str, arguments: &str) -> Option<Failure> {
 fn failure_in_object(object: &str, arguments: &str) -> Option<Failure> {
     let said = || {
         let refused = || refusal(object).or_else(|| graphql_error(object));
-        let answered = || response_error(object, arguments).or_else(|| misfits(object));
+        let answered = || {
+            let answered = response_error(object, arguments).or_else(|| misfits(object));
+            answered.or_else(|| own_error(object))
+        };
         refused().or_else(|| answered().map(Cow::Owned))
     };
     error_in(object, arguments).or_else(|| said().map(|why| failure(&why)))
@@ -406,41 +403,7 @@ pub(crate) fn told_by_result(error: Failure, result: Option<&str>) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{cell_error, end_of_traceback, reads_as_failure, told_lines, without_way};
-
-    /// Given a long failure, what it says of itself are the lines that speak of an error, as far as there are any; where these are
-    /// too long, those that begin as errors do.
-    #[test]
-    fn long_failures_say_what_went_wrong_in_a_line() {
-        let download = "Collecting a\n  Downloading a-1.2.tar.gz (30 kB)\n".repeat(8);
-        let failed =
-            format!("{download}ERROR: a and b do not fit.\n\n  a depends on c\nERROR: no way out");
-        assert_eq!(
-            told_lines(&failed),
-            "ERROR: a and b do not fit.\nERROR: no way out"
-        );
-        assert_eq!(told_lines(&download), download);
-        let compiled = format!("{download}a.c:3: error: no `x`\nerror: 1 failed");
-        assert_eq!(
-            told_lines(&compiled),
-            "a.c:3: error: no `x`\nerror: 1 failed"
-        );
-        assert_eq!(told_lines("so\nerror: it is"), "so\nerror: it is");
-        let step = "#9 ERROR: process \"make\" did not end well";
-        let built =
-            format!("{download}{step}\nERROR: failed to solve: process \"make\" did not end well");
-        assert_eq!(
-            told_lines(&built),
-            format!("{step}\nERROR: failed to solve: process \"make\" did not end well")
-        );
-        let steps = format!("{built}\n{}", "ERROR: out of memory. ".repeat(12));
-        assert_eq!(told_lines(&steps).matches("#9").count(), 0);
-        let much = format!(
-            "{download}{}error: 9 failed",
-            "a.c:3: error: no `x`\n".repeat(20)
-        );
-        assert_eq!(told_lines(&much), much);
-    }
+    use super::{cell_error, end_of_traceback, reads_as_failure, said_by_powershell, without_way};
 
     /// Given a traceback, its last line is what went wrong; a text that speaks of one is none.
     #[test]
@@ -526,6 +489,9 @@ mod tests {
             "Error - no key",
             "Tool execution failed",
             "Missing required parameter: database",
+            "错误：没有这个文件",
+            "Erreur : le fichier est absent",
+            "FEHLER: Datei fehlt",
         ] {
             assert!(reads_as_failure(text), "{text}");
         }
@@ -547,8 +513,26 @@ mod tests {
             "compiling\\nerror: mended\\ndone\"",
             "What the report says of the upload that failed: it was large",
             "503",
+            "错误处理：指南",
         ] {
             assert!(!reads_as_failure(text), "{text}");
         }
+    }
+
+    /// Given what `PowerShell` prints of an error, or Ansible of a play, it is a failure, and of the former what is said is kept.
+    #[test]
+    fn closing_forms_of_failures() {
+        let error = "del : The file 'D:\\a.xlsx' is in use.\nAt line:1 char:1\n+ del 'D:\\a.xlsx'\n+ ~~~~\n    + CategoryInfo          \
+                     : WriteError: (:) [del], IOException\n    + FullyQualifiedErrorId : IOError";
+        assert!(reads_as_failure(error));
+        assert_eq!(
+            said_by_powershell(error),
+            Some("The file 'D:\\a.xlsx' is in use.")
+        );
+        assert_eq!(said_by_powershell("+ CategoryInfo is a word"), None);
+        let play =
+            "\nPLAY [all] ***\n\nPLAY RECAP ***\nweb01 : ok=2 changed=1 unreachable=0 failed=";
+        assert!(reads_as_failure(&format!("{play}1 skipped=0")));
+        assert!(!reads_as_failure(&format!("{play}0 skipped=0")));
     }
 }

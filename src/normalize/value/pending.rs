@@ -8,17 +8,24 @@ use std::iter;
 use super::sample::cut;
 
 /// What the name of a member ends with that holds a state or a verdict, in lower case.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 13] = [
     "status",
     "state",
     "phase",
     "conclusion",
     "verdict",
     "decision",
+    "statut",
+    "estado",
+    "stato",
+    "zustand",
+    "状态",
+    "状態",
+    "상태",
 ];
 
 /// States of what is not done, in lower case, `_` for any sign between words.
-const STATES: [&str; 14] = [
+const STATES: [&str; 36] = [
     "building",
     "deploying",
     "executing",
@@ -33,6 +40,28 @@ const STATES: [&str; 14] = [
     "scheduled",
     "starting",
     "waiting",
+    "en_cours",
+    "en_attente",
+    "in_bearbeitung",
+    "wird_verarbeitet",
+    "ausstehend",
+    "en_proceso",
+    "procesando",
+    "pendiente",
+    "pendente",
+    "em_andamento",
+    "processando",
+    "in_corso",
+    "in_attesa",
+    "处理中",
+    "进行中",
+    "运行中",
+    "等待中",
+    "排队中",
+    "処理中",
+    "待機中",
+    "진행 중",
+    "처리 중",
 ];
 
 /// How a sentence begins that says so, in the same form.
@@ -103,7 +132,7 @@ fn is_pending(text: &[u8]) -> bool {
     // Nearly every text is told by its first letter.
     let may = matches!(
         text.first().map(u8::to_ascii_lowercase),
-        Some(b'b' | b'd' | b'e' | b'i' | b'n' | b'p' | b'q' | b'r' | b's' | b'w')
+        Some(b'a' | b'b' | b'd' | b'e' | b'i' | b'n' | b'p' | b'q' | b'r' | b's' | b'w' | 0x80..)
     );
     may && text.len() <= SENTENCE_BYTES_MAX
         && (STATES

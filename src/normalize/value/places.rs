@@ -1,6 +1,6 @@
 //! Takes out of a failure where and when it was met: places in a file (`src/a.ts(41,7)`, `a.py:12:5`, `line 12`, the numbers that
 //! a compiler writes before the lines it shows), the seconds that a build writes before them, and numbers in the names of
-//! temporary directories.
+//! temporary directories; and the numbers of processes, and sizes in memory.
 //!
 //! Each edit moves the lines below it, and each run has another directory. What went wrong is the same as before, wherever it
 //! stands now.
@@ -10,8 +10,8 @@ use std::borrow::Cow;
 /// Longest ending of a file's name, in bytes.
 const ENDING_BYTES_MAX: usize = 6;
 
-/// Words behind which a number says where.
-const WORDS: [&str; 3] = ["line", "column", "col"];
+/// Words behind which a number says where, or which process it was.
+const WORDS: [&str; 5] = ["line", "column", "col", "process", "pid"];
 
 /// The text of a failure without the numbers that say where.
 pub(super) fn without_places(text: &str) -> Cow<'_, str> {
@@ -31,6 +31,7 @@ pub(super) fn without_places(text: &str) -> Cow<'_, str> {
             || follows_file(before)
             || follows_word(before)
             || is_margin(before, rest)
+            || is_size(rest)
             || is_temporary(before);
         if is_place {
             clean.push_str(&text[copied..start]);
@@ -91,6 +92,17 @@ fn is_margin(before: &str, behind: &str) -> bool {
     };
     (begins_line(line_before) && (behind.trim_start_matches(' ').starts_with('|') || has_column()))
         || (is_seconds(behind) && follows_step(before))
+}
+
+/// Whether a size in memory goes on here, `12.50 GiB`: how much there was is another each time.
+fn is_size(behind: &str) -> bool {
+    let decimals = behind.strip_prefix('.').unwrap_or(behind);
+    let unit = decimals
+        .trim_start_matches(is_digit)
+        .trim_start_matches(' ');
+    ["KiB", "MiB", "GiB"]
+        .iter()
+        .any(|known| unit.starts_with(known))
 }
 
 fn is_digit(sign: char) -> bool {
@@ -188,6 +200,10 @@ mod tests {
         check(
             "open('/tmp/pytest-of-ann/pytest-12/test_a0') failed",
             "open('/tmp/pytest-of-ann/pytest-/test_a') failed",
+        );
+        check(
+            "process 2113 has 21.22 GiB, 863 MiB are asked for",
+            "process  has . GiB,  MiB are asked for",
         );
         check(
             "bash: -c: line 3: syntax error",

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
+use super::complaint::refuses;
 use super::{Object, items, member, unquote};
 
 /// Members that hold the status.
@@ -54,6 +55,51 @@ pub(super) fn response_error(object: &str, arguments: &str) -> Option<String> {
     })
 }
 
+/// What went wrong with a call, by the code and the words of the tool's own in which it answers:
+/// `{"errcode": 40001, "errmsg": "…"}`, as `WeChat` and `DingTalk` do. Of a name that says less, the words have to
+/// refuse: `{"code": 10013, "msg": "无效的参数"}`.
+pub(super) fn own_error(object: &str) -> Option<String> {
+    if !may_respond(object) {
+        return None;
+    }
+    let response = Object::of(object);
+    let is_fault = |code: &&str| {
+        let code = code.trim_matches('"');
+        code.parse()
+            .is_ok_and(|code: i64| code != 0 && !(200..300).contains(&code))
+    };
+    let code_of = |names: &[&str]| {
+        let mut all = names.iter();
+        all.find_map(|name| response.member(name)).filter(is_fault)
+    };
+    let words_of = |names: &[&str]| {
+        let mut all = names.iter();
+        let said = all.find_map(|name| response.member(name))?;
+        let said = unquote(said);
+        (said.len() > 2).then_some(said)
+    };
+    let plain = || Some((code_of(&ERROR_CODES)?, words_of(&ERROR_WORDS)?));
+    let vague = || {
+        Some((code_of(&["code"])?, words_of(&["msg", "message"])?))
+            .filter(|(_, words)| refuses(words))
+    };
+    let (code, words) = plain().or_else(vague)?;
+    Some(format!("{code} {words}"))
+}
+
+/// Members that hold the code of an error and nothing else, and those that hold the words beside it.
+const ERROR_CODES: [&str; 5] = ["errcode", "errCode", "err_code", "error_code", "errorCode"];
+const ERROR_WORDS: [&str; 8] = [
+    "errmsg",
+    "errMsg",
+    "err_msg",
+    "error_msg",
+    "errorMsg",
+    "errorMessage",
+    "msg",
+    "message",
+];
+
 /// What `FastAPI` says of a request that does not fit, `{"detail": [{"loc": ["body", "to"], "msg": "Field required", …}]}`, as
 /// the members that it is about and what is wrong with each.
 pub(super) fn misfits(object: &str) -> Option<String> {
@@ -93,7 +139,7 @@ fn may_respond(object: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{misfits, response_error};
+    use super::{misfits, own_error, response_error};
 
     /// Given an object, what went wrong is told where it is a response that failed.
     #[test]
@@ -146,5 +192,27 @@ mod tests {
         ] {
             assert_eq!(misfits(object), None, "{object}");
         }
+    }
+
+    /// Given an object with a code of the tool's own, what went wrong is told where the code or the words leave no doubt.
+    #[test]
+    fn codes_of_ones_own() {
+        let check = |object: &str, expected: Option<&str>| {
+            assert_eq!(own_error(object).as_deref(), expected, "{object}");
+        };
+        check(
+            r#"{"errcode":40001,"errmsg":"invalid credential"}"#,
+            Some("40001 invalid credential"),
+        );
+        check(
+            r#"{"code": 10013, "msg": "无效的参数", "data": null}"#,
+            Some("10013 无效的参数"),
+        );
+        check(r#"{"errcode":0,"errmsg":"ok"}"#, None);
+        check(r#"{"code":0,"msg":"invalid is the count of 0"}"#, None);
+        check(r#"{"code":200,"message":"no error"}"#, None);
+        check(r#"{"code":7,"message":"a seventh note"}"#, None);
+        check(r#"{"errorCode":"E7","errorMessage":"bad"}"#, None);
+        check(r#"{"errcode":7,"errmsg":""}"#, None);
     }
 }

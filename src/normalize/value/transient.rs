@@ -11,7 +11,7 @@ use super::sample::cut;
 const LOOKED_AT_BYTES_MAX: usize = 512;
 
 /// In lower case.
-const PHRASES: [&str; 23] = [
+const PHRASES: [&str; 36] = [
     "too many requests",
     "rate limit",
     "rate-limit",
@@ -35,6 +35,19 @@ const PHRASES: [&str; 23] = [
     "database is locked",
     "deadlock",
     "try again later",
+    "später erneut",
+    "später noch einmal",
+    "zu viele anfragen",
+    "plus tard",
+    "más tarde",
+    "mais tarde",
+    "più tardi",
+    "稍后",
+    "稍後",
+    "超时",
+    "しばらく",
+    "タイムアウト",
+    "잠시 후",
 ];
 
 /// What asks for the same once more, where it does not blame what was given; in lower case.
@@ -88,6 +101,7 @@ mod tests {
             "Read timed out. (read timeout=10)",
             "ECONNRESET",
             "The server is overloaded, please try again",
+            "系统繁忙，请稍后重试",
         ] {
             assert!(is_transient(error), "{error}");
         }

@@ -1,0 +1,323 @@
+//! The words by which a result is known that says that a call went wrong, and how they are found: all of them in one walk.
+//!
+//! Tools speak the language of who wrote them. English words are many, and taken as whole; of other languages stand those here
+//! that leave little doubt, by their beginnings, since these bend their words, or write them without blanks between.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+/// What words tell.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Tells {
+    /// Another try is asked for.
+    Asks,
+    /// Something is wrong in what was given.
+    Blames,
+    /// The same, of which those texts speak, too, that go on to show what they are about.
+    BlamesAtLength,
+    /// Something is not there, which answers the question whether it is.
+    Absent,
+    /// The call went wrong.
+    Failed,
+    /// The same, where the line is all there is: with more below, it may be the state of what was asked about.
+    FailedAlone,
+}
+
+use Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone};
+
+/// English words with what they tell, whatever the case of their letters.
+const WORDS: [(&str, Tells); 73] = [
+    ("please", Asks),
+    ("try again", Asks),
+    ("retry", Asks),
+    ("try another", Asks),
+    ("try a different", Asks),
+    ("error", BlamesAtLength),
+    ("errors", BlamesAtLength),
+    ("invalid", Blames),
+    ("failed", BlamesAtLength),
+    ("a valid", Blames),
+    ("not valid", Blames),
+    ("incorrect", Blames),
+    ("unrecognized", Blames),
+    ("unrecognised", Blames),
+    ("unsupported", Blames),
+    ("not supported", Blames),
+    ("not allowed", Blames),
+    ("not permitted", Blames),
+    ("must be", Blames),
+    ("must have", Blames),
+    ("must not", Blames),
+    ("is required", Blames),
+    ("are required", Blames),
+    ("missing", Blames),
+    ("does not exist", Absent),
+    ("doesn't exist", Absent),
+    ("not found", Absent),
+    ("no such", Absent),
+    ("encountered an error", Failed),
+    ("error occurred", Failed),
+    ("error while", Failed),
+    ("error when", Failed),
+    ("error during", Failed),
+    ("error in tool", Failed),
+    ("mcp error", Failed),
+    ("exception in thread", Failed),
+    ("failed to match", Failed),
+    ("failed to", FailedAlone),
+    ("failed at", FailedAlone),
+    ("failed due to", FailedAlone),
+    ("failed with", FailedAlone),
+    ("invalid action", Failed),
+    ("invalid argument", Failed),
+    ("invalid arguments", Failed),
+    ("invalid format", Failed),
+    ("invalid function", Failed),
+    ("invalid input", Failed),
+    ("invalid json", Failed),
+    ("invalid option", Failed),
+    ("invalid parameter", Failed),
+    ("invalid parameters", Failed),
+    ("invalid params", Failed),
+    ("invalid request", Failed),
+    ("invalid syntax", Failed),
+    ("invalid tool", Failed),
+    ("unknown action", Failed),
+    ("unknown command", Failed),
+    ("unknown function", Failed),
+    ("unknown method", Failed),
+    ("unknown option", Failed),
+    ("unknown parameter", Failed),
+    ("unknown tool", Failed),
+    ("these are the only available", Failed),
+    ("not authorized", Failed),
+    ("not have permission", Failed),
+    ("don't have permission", Failed),
+    ("exceeded your", Failed),
+    ("quota exceeded", Failed),
+    ("ratelimit", Failed),
+    ("timed out", Failed),
+    ("just a moment...", Failed),
+    ("was not able to", FailedAlone),
+    ("wasn't able to", FailedAlone),
+];
+
+/// How words of other languages begin, with what they tell, in rows of one language each. All but those that ask for another try
+/// are words of refusal, too. Letters that ASCII has not are taken as they stand.
+const ABROAD: [(Tells, &str); 25] = [
+    (Asks, "bitte |versuchen sie"),
+    (
+        Blames,
+        "fehler|ungültig|muss |müssen |erforderlich|nicht erlaubt|nicht zulässig|nicht unterstützt|verweigert|abgelehnt|gesperrt",
+    ),
+    (
+        Blames,
+        "konnte nicht|kann nicht|nicht möglich|fehlgeschlagen|abgelaufen|überschritten",
+    ),
+    (Blames, "fout|mislukt|ongeldig|geweigerd|niet toegestaan"),
+    (Asks, "réessay|veuillez"),
+    (
+        Blames,
+        "erreur|invalide|échoué|échec|non autoris|pas autoris|refusé|interdit|expiré|obligatoire|dépass|impossible",
+    ),
+    (
+        Asks,
+        "vuelva a intentar|intente de nuevo|inténtelo|por favor",
+    ),
+    (
+        Blames,
+        "inválid|no es válid|no se pudo|no se puede|no se permit|no está permit|denegad|rechazad|obligatori|caducad|falló|error al ",
+    ),
+    (Asks, "tente novamente"),
+    (
+        Blames,
+        "erro |erros|falha|falhou|não foi possível|não é possível|não permitid|não autorizad|negad|recusad|obrigatóri",
+    ),
+    (Asks, "riprova"),
+    (
+        Blames,
+        "errore|non valid|non è stato possibile|impossibile|negato|rifiutat|scadut|fallit",
+    ),
+    (Asks, "пожалуйста|повторите|попробуйте"),
+    (
+        Blames,
+        "ошибк|Ошибк|не удалось|Не удалось|недопустим|Недопустим|неверн|Неверн|запрещ|Запрещ|отказано|невозможно|Невозможно",
+    ),
+    (Blames, "hata|başarısız|geçersiz"),
+    (
+        Asks,
+        "请重试|请重新|请检查|请提供|请输入|请先|請重試|請重新|請檢查",
+    ),
+    (
+        Blames,
+        "错误|錯誤|失败|失敗|无法|無法|无效|無效|不支持|不支援|不允许|不允許|不合法|拒绝|拒絕|禁止|超时|逾時|超出|缺少|必须|必須",
+    ),
+    (Blames, "异常|異常|不可用|未授权|权限不足"),
+    (
+        Failed,
+        "执行失败|调用失败|请求失败|操作失败|連線失敗|连接失败|请求超时|参数错误|参数无效|呼叫失敗|執行失敗",
+    ),
+    (Asks, "再試行|もう一度|やり直して|してください"),
+    (
+        Blames,
+        "エラー|できません|無効|不正な|拒否|許可されて|必要です|超えて|タイムアウト",
+    ),
+    (Failed, "実行に失敗|呼び出しに失敗|接続に失敗"),
+    (Asks, "다시 시도|확인해 주세요|입력해 주세요"),
+    (
+        Blames,
+        "오류|실패|할 수 없|거부|잘못|유효하지|허용되지|초과|필요합니다",
+    ),
+    (Failed, "실행에 실패|호출에 실패|요청에 실패"),
+];
+
+/// The same, word by word.
+static WORDS_ABROAD: LazyLock<Vec<(&str, Tells)>> = LazyLock::new(|| {
+    let rows = ABROAD.iter();
+    rows.flat_map(|(tells, row)| row.split('|').map(|words| (words, *tells)))
+        .collect()
+});
+
+/// How English words begin in which a call is turned down, whatever the case of their letters; the first one ends a word, and a
+/// blank behind one makes it a whole word.
+const REFUSED: [&str; 53] = [
+    "n't",
+    "abort",
+    "ambiguous",
+    "bad ",
+    "blocked",
+    "but got",
+    "cannot",
+    "could not",
+    "denied",
+    "disabled",
+    "duplicate",
+    "error",
+    "exceed",
+    "exhaust",
+    "expir",
+    "fail",
+    "forbid",
+    "halted",
+    "incorrect",
+    "insufficient",
+    "invalid",
+    "mismatch",
+    "missing",
+    "must ",
+    "never ",
+    "not a valid",
+    "not accept",
+    "not allow",
+    "not author",
+    "not enabled",
+    "not implemented",
+    "not match",
+    "not permit",
+    "not support",
+    "not valid",
+    "refus",
+    "reject",
+    "required",
+    "requires",
+    "sorry",
+    "stopped",
+    "suspend",
+    "timed out",
+    "timeout",
+    "too ",
+    "truncat",
+    "unable",
+    "unauthor",
+    "unavailable",
+    "unexpected",
+    "unknown",
+    "unsupported",
+    "wrong",
+];
+
+/// What stands before words that are said to be of nothing, `no error`, and behind them.
+const DENIALS: &str = "no |without |keine |ohne |sin |ningún |aucune |sans |nessun |senza |nenhum |sem |без |没有|無|无|未发现";
+const DENIALS_BEHIND: [&str; 6] = ["はありません", "はなし", "なし", "가 없", "는 없", " 없"];
+
+/// Finds the words that tell something; those of other languages come behind the English ones.
+static TELLING: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    finder(
+        &mut WORDS
+            .iter()
+            .chain(WORDS_ABROAD.iter())
+            .map(|(words, _)| *words),
+    )
+});
+
+/// Finds words of refusal; those of other languages come behind the English ones.
+static REFUSALS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let abroad = WORDS_ABROAD.iter().filter(|(_, tells)| *tells != Asks);
+    finder(&mut REFUSED.into_iter().chain(abroad.map(|(words, _)| *words)))
+});
+
+/// A state a byte: with more than a hundred words, the crate would take a slower kind.
+fn finder(words: &mut dyn Iterator<Item = &'static str>) -> AhoCorasick {
+    let mut builder = AhoCorasick::builder();
+    builder
+        .kind(Some(AhoCorasickKind::DFA))
+        .ascii_case_insensitive(true);
+    builder
+        .build(words)
+        .expect("a few words are no more than fit")
+}
+
+/// What the known words in a text tell, and where each of them ends.
+pub(super) fn telling(text: &str) -> impl Iterator<Item = (Tells, usize)> {
+    let found = TELLING.find_overlapping_iter(text);
+    found.filter_map(|found| {
+        let at = found.pattern().as_usize();
+        let (before, behind) = (&text[..found.start()], &text[found.end()..]);
+        let abroad = at.checked_sub(WORDS.len());
+        let is_apart = !ends_in_word(before) && (abroad.is_some() || !begins_in_word(behind));
+        let tells = abroad.map_or_else(|| WORDS[at].1, |at| WORDS_ABROAD[at].1);
+        (is_apart && !is_denied(before, behind)).then_some((tells, found.end()))
+    })
+}
+
+/// Whether a text has words of refusal, and none of them is said to be of nothing.
+pub(super) fn has_words_of_refusal(text: &str) -> bool {
+    let mut refuses = false;
+    for found in REFUSALS.find_overlapping_iter(text) {
+        let (before, behind) = (&text[..found.start()], &text[found.end()..]);
+        let is_negation = found.pattern().as_usize() == 0;
+        if is_negation || !ends_in_word(before) {
+            if is_denied(before, behind) {
+                return false;
+            }
+            refuses = true;
+        }
+    }
+    refuses
+}
+
+fn ends_in_word(before: &str) -> bool {
+    before.ends_with(|letter: char| letter.is_ascii_alphanumeric())
+}
+
+fn begins_in_word(behind: &str) -> bool {
+    behind.starts_with(|letter: char| letter.is_ascii_alphanumeric())
+}
+
+/// Whether the words between these texts are said to be of nothing: `no error`, `0 failed`.
+fn is_denied(before: &str, behind: &str) -> bool {
+    let denies = |words: &str| {
+        let start = before.len().checked_sub(words.len());
+        let end = start.and_then(|start| before.as_bytes().get(start..));
+        end.is_some_and(|end| end.eq_ignore_ascii_case(words.as_bytes()))
+    };
+    let number = before
+        .strip_suffix("个")
+        .unwrap_or(before)
+        .trim_end()
+        .strip_suffix('0');
+    DENIALS.split('|').any(denies)
+        || DENIALS_BEHIND.iter().any(|words| behind.starts_with(words))
+        || (number.is_some_and(|number| !number.ends_with(|sign: char| sign.is_ascii_digit())))
+}
