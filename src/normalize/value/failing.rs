@@ -212,7 +212,7 @@ pub(crate) fn without_way(printed: &str) -> Cow<'_, str> {
 /// What `PowerShell` says of an error, without the command that met it and where that stands: `del : The file is in use.`, a
 /// line for the place, the command behind `+`, and its category.
 pub(crate) fn said_by_powershell(text: &str) -> Option<&str> {
-    let end = CATEGORY.find(text.as_bytes())?;
+    let end = near_end(text, &CATEGORY)?;
     let place = text[..end].find("\n+ ")?;
     let said = text[..place].rsplit_once('\n')?.0.trim();
     let (command, words) = said.split_once(" : ").unwrap_or(("", said));
@@ -224,7 +224,7 @@ static CATEGORY: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\n    + Ca
 
 /// Whether a text ends with the recap of one of Ansible's plays in which a host failed.
 fn has_failed_play(text: &str) -> bool {
-    let Some(recap) = RECAP.find(text.as_bytes()) else {
+    let Some(recap) = near_end(text, &RECAP) else {
         return false;
     };
     let counts = text[recap..].split_whitespace();
@@ -233,6 +233,12 @@ fn has_failed_play(text: &str) -> bool {
 }
 
 static RECAP: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\nPLAY RECAP "));
+
+/// Where such words stand among the last lines of a text: above these, they belong to something that was read.
+fn near_end(text: &str, words: &Finder<'_>) -> Option<usize> {
+    let tail = text.len().saturating_sub(LAST_LINES_BYTES_MAX);
+    words.find(&text.as_bytes()[tail..]).map(|at| tail + at)
+}
 
 /// How Python begins to tell where a program failed.
 static TRACEBACK: LazyLock<Finder<'_>> =
@@ -534,5 +540,8 @@ mod tests {
             "\nPLAY [all] ***\n\nPLAY RECAP ***\nweb01 : ok=2 changed=1 unreachable=0 failed=";
         assert!(reads_as_failure(&format!("{play}1 skipped=0")));
         assert!(!reads_as_failure(&format!("{play}0 skipped=0")));
+        let read = "It is a page, and goes on.\n".repeat(50);
+        assert!(!reads_as_failure(&format!("It begins.\n{error}\n{read}")));
+        assert!(!reads_as_failure(&format!("It begins.{play}1\n{read}")));
     }
 }
