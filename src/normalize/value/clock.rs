@@ -140,7 +140,7 @@ pub(super) fn unit(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
 }
 
 /// Units of time in scripts that write them without a blank; of those that begin alike, the longest first.
-const UNITS_ABROAD: [&str; 15] = [
+const UNITS_ABROAD: [&str; 14] = [
     "毫秒",
     "秒",
     "分钟",
@@ -155,5 +155,4 @@ const UNITS_ABROAD: [&str; 15] = [
     "분 전",
     "시간",
     "분간",
-    "мс",
 ];

@@ -1,4 +1,5 @@
-//! The words by which a result is known that says that a call went wrong, and how they are found: all of them in one walk.
+//! The words by which a result is known that says that a call went wrong, and how they are found: in one walk
+//! those that tell what went wrong, in another the words of refusal.
 //!
 //! Tools speak the language of who wrote them. English words are many, and taken as whole; of other languages stand those here
 //! that leave little doubt, by their beginnings, since these bend their words, or write them without blanks between.
