@@ -707,6 +707,20 @@ mod tests {
         }
     }
 
+    /// Given hits in a list that are the same but for their scores, the results are; a score elsewhere, or beside no passage, is
+    /// what was asked for.
+    #[test]
+    fn scores_of_hits_are_no_news() {
+        let passage = "Paragraph 7 says what holds between both sides";
+        let masked =
+            |value: serde_json::Value| value_of(output(ValueView::Str(&value.to_string()))).masked;
+        let hit = |score: f64| serde_json::json!([{"text": passage, "page": 7, "score": score}]);
+        assert_eq!(masked(hit(0.71)), masked(hit(0.5)));
+        assert_ne!(masked(hit(0.71)[0].take()), masked(hit(0.5)[0].take()));
+        let named = |score: f64| serde_json::json!([{"name": "f1", "score": score}]);
+        assert_ne!(masked(named(0.71)), masked(named(0.5)));
+    }
+
     /// Given a word in the place of a picture, the result is not known; of arguments, and in a sentence, it is a word.
     #[test]
     fn pictures_that_were_left_out_are_not_known() {

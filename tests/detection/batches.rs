@@ -163,3 +163,55 @@ fn counts_that_stay_nought() {
         .map(|file| format!("count TODO in src/parser/{file}_module.rs"));
     check(&runs("count_matches", &files, &nought), &[]);
 }
+
+/// Given the same long answer to each of ten questions, one after the other, as where the number of a page is ignored, what is
+/// asked makes no difference; fewer are things that are alike, short ones tell that all is well, and another one in between counts.
+#[test]
+fn answers_that_are_the_same_whatever_is_asked() {
+    let page = json!({"request_id": "none", "items": (0..40).map(|i| format!("used bicycle number {i}")).collect::<Vec<_>>()});
+    let pages = |count: usize, answer: &dyn Fn(usize) -> String| -> Vec<Value> {
+        let asked =
+            (1..=count).map(|page| (page, format!("https://bikes.example/items?page={page}")));
+        asked
+            .map(|(page, url)| {
+                json!({"kind": "tool_call", "tool": "fetch", "input": {"url": url}, "output": answer(page)})
+            })
+            .collect()
+    };
+    check(&pages(10, &|_| page.to_string()), &["stagnation"]);
+    check(&pages(9, &|_| page.to_string()), &[]);
+    check(&pages(20, &|_| "all is well, ".repeat(20)), &[]);
+    let with_one_more =
+        |page: usize, of: &Value| format!("{of} {}", ["", "and one more"][page / 6 % 2]);
+    check(&pages(11, &|nth| with_one_more(nth, &page)), &[]);
+}
+
+/// Given the same passages for each query in other words, they are no news for fitting each of them otherwise.
+#[test]
+fn passages_are_the_same_whatever_they_score() {
+    let queries = [
+        "notice period maintenance contract",
+        "how long is the notice period of a maintenance contract?",
+        "maintenance contract: which notice period",
+        "notice period for maintenance contracts",
+        "contract maintenance notice period length",
+        "period of notice, maintenance contract",
+    ];
+    let passage =
+        |i: usize| format!("Paragraph {i} of the terms says what holds between both sides");
+    let hits = |query: usize| -> Value {
+        (0..4)
+            .map(|i| json!({"source": "terms.pdf", "page": i, "text": passage(i), "score": 0.5 + ((query * 37 + i * 11) % 40) as f64 / 100.1}))
+            .collect()
+    };
+    let asked = |answer: &dyn Fn(usize) -> Value| -> Vec<Value> {
+        let asked = queries.iter().enumerate();
+        asked
+            .map(|(i, query)| {
+                json!({"kind": "tool_call", "tool": "search", "input": {"q": query}, "output": answer(i).to_string()})
+            })
+            .collect()
+    };
+    let warned = checked("", &asked(&hits));
+    assert_ne!(warned["runs"][0]["warnings"], json!([]), "{warned:#}");
+}

@@ -4,7 +4,7 @@
 //! At least four calls of a tool within twelve that ask for the same in other words, and whose results are equal once times,
 //! ids and the like are masked, or differ in a few numbers alone that stand aside, such as scores. Five, where each opens
 //! another address (`https://…`) and brings the same page of at least 256 bytes: one that asks for a person, or one article at
-//! many sites.
+//! many sites. Ten, whatever is asked, of a result of 512 bytes or more: the number of the page is ignored, say.
 //!
 //! # Why it matters
 //! The arguments only look like headway. Comparing arguments alone misses a question that is asked in other words.
@@ -19,7 +19,7 @@
 //! new result of the tool starts the count anew; where other results of the tool are more than these, it has more than one to
 //! give; and the calls of one model answer count once.
 
-use crate::engine::event::{SpanId, Value};
+use crate::engine::event::SpanId;
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{ACKNOWLEDGEMENT_BYTES_MAX, Judged, Outcome};
 use crate::engine::fold::marks::CallMark;
@@ -36,6 +36,10 @@ const WORDINGS_MIN: usize = 2;
 
 /// Shortest result that is a page rather than an answer, which many addresses may have in common.
 const PAGE_BYTES_MIN: u32 = 256;
+
+/// Shortest result of which ten things in a row have seldom the same, and how many calls these are.
+const LONG_BYTES_MIN: u32 = 512;
+const LONG_CALLS_MIN: usize = 10;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.stagnation.as_ref()?;
@@ -60,9 +64,9 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     Some(Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
-/// The calls of the tool among the newest ones that asked for the same in other words and got this result, each round once,
-/// back to where the tool gave something else that was new. Nothing where they are not enough, or fewer than [`WORDINGS_MIN`]
-/// others are among them.
+/// The calls of the tool among the newest ones that asked for the same in other words, or for whatever where the result is long,
+/// and got this result, each round once, back to where the tool gave something else that was new. Nothing where they are not
+/// enough, or fewer than [`WORDINGS_MIN`] others are among them.
 fn same_results(
     fold: &Fold,
     judged: &Judged<'_>,
@@ -72,7 +76,11 @@ fn same_results(
     let own = judged.key?;
     let sample = &*judged.call.input.value()?.sample;
     let mut in_other_words = fold.recent.of_other_shape(judged.tool_hash, judged.shape);
-    in_other_words.next()?;
+    let is_long = has_bytes(judged, LONG_BYTES_MIN);
+    let in_numbers_alone = in_other_words.next().is_none();
+    if in_numbers_alone && !is_long {
+        return None;
+    }
     let mut rounds = vec![judged.round];
     let (mut same, mut others) = (Vec::new(), 0);
     let marks = fold.recent.iter().rev().take(window.saturating_sub(1));
@@ -91,7 +99,10 @@ fn same_results(
     if same.len() < enough {
         return None;
     }
-    let same = if others == 0 && same.len() > enough && is_page(judged, sample) {
+    let opens = !in_numbers_alone && sample.contains("://");
+    let is_page = opens && has_bytes(judged, PAGE_BYTES_MIN);
+    let stands = (is_page && same.len() > enough) || (is_long && same.len() + 1 >= LONG_CALLS_MIN);
+    let same = if others == 0 && stands {
         same
     } else {
         reworded((sample, judged.shape), same)
@@ -116,10 +127,9 @@ fn counts_nothing(judged: &Judged<'_>) -> bool {
     })
 }
 
-/// Whether a call opened an address and brought a page, of which each address has its own.
-fn is_page(judged: &Judged<'_>, sample: &str) -> bool {
-    let is_long = |value: &Value| value.bytes >= PAGE_BYTES_MIN;
-    sample.contains("://") && judged.call.output.value().is_some_and(is_long)
+fn has_bytes(judged: &Judged<'_>, least: u32) -> bool {
+    let value = judged.call.output.value();
+    value.is_some_and(|value| value.bytes >= least)
 }
 
 /// Whether a call got the same result, or one that differs in numbers alone.

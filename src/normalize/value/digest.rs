@@ -55,6 +55,8 @@ pub(super) struct Reader<'h> {
     /// The numbers in a result.
     numbers: Numbers,
     unwraps: u8,
+    /// How many lists are open.
+    lists: usize,
     /// Of arguments: a part of them is hidden, since they were cut off, or behind a marker.
     pub(super) is_partial: bool,
     /// Bytes of a result's texts of which nothing is masked.
@@ -99,6 +101,7 @@ impl<'h> Reader<'h> {
             sample: Sample::default(),
             numbers: Numbers::default(),
             unwraps: UNWRAPS_MAX,
+            lists: 0,
             is_partial: false,
             plain_bytes: 0,
             told: Digest::default(),
@@ -203,11 +206,12 @@ impl<'h> Reader<'h> {
 
     /// Parses JSON; what a failed attempt wrote is taken back.
     fn parse(&mut self, text: &str) -> bool {
-        let (place, count) = (self.sample.place(), self.numbers.count());
+        let (place, count, lists) = (self.sample.place(), self.numbers.count(), self.lists);
         let found = json::read(text, self);
         if found == Found::Value {
             return true;
         }
+        self.lists = lists;
         self.sample.take_back(place);
         self.numbers.take_back(count);
         self.is_partial |= found == Found::Beginning && text.len() >= CUT_OFF_BYTES_MIN;
@@ -277,6 +281,7 @@ impl<'h> Reader<'h> {
 
     pub(super) fn open_list(&mut self) -> List {
         self.write(|sample| sample.sign("["));
+        self.lists += 1;
         List::at(self.sample.place())
     }
 
@@ -305,6 +310,7 @@ impl<'h> Reader<'h> {
     }
 
     pub(super) fn close_list(&mut self, list: &List) {
+        self.lists -= 1;
         self.write(|sample| {
             let comma = usize::from(list.count > 0);
             sample.take_back(sample.place() - comma);
@@ -353,7 +359,7 @@ impl<'h> Reader<'h> {
             self.numbers.take_back(member.numbers);
             return;
         }
-        let role = Role::of(key, value);
+        let role = Role::of(key, value, self.lists > 0);
         if matches!(role, Role::Volatile | Role::Question) {
             self.numbers.take_back(member.numbers);
         }

@@ -239,6 +239,7 @@ impl Word {
         found
             .or_else(|| self.uuid(bytes))
             .or_else(|| self.pod(bytes))
+            .or_else(|| self.reference(bytes))
             .or_else(|| self.id(bytes))
     }
 
@@ -399,6 +400,21 @@ impl Word {
         Some(self.replaced(to, ID))
     }
 
+    /// `[ref=e12]`, `[ref=s3e12]`: what Playwright's server for models calls an element, anew in each snapshot of a page.
+    fn reference(&self, bytes: &[u8]) -> Option<Volatile> {
+        if !bytes[..self.start].ends_with(b"[ref=") || bytes.get(self.end) != Some(&b']') {
+            return None;
+        }
+        let numbered = |letter: u8, name: &[u8]| {
+            let end = skip(name, 1, u8::is_ascii_digit);
+            (name.first() == Some(&letter) && end > 1).then_some(end)
+        };
+        let name = &bytes[self.start..self.end];
+        let frame = numbered(b's', name).or_else(|| numbered(b'f', name));
+        let element = &name[frame.unwrap_or_default()..];
+        (numbered(b'e', element) == Some(element.len())).then(|| self.replaced(self.end, ID))
+    }
+
     /// Long hex digits, letters of both cases mixed with digits, or letters among which numbers are scattered.
     fn id(&self, bytes: &[u8]) -> Option<Volatile> {
         let word = &bytes[self.start..self.end];
@@ -496,6 +512,19 @@ mod tests {
             "api-version10-x2x9z",
             "api-5d9c7b6f4",
         ] {
+            check(kept, kept);
+        }
+    }
+
+    /// Given what elements are called in snapshots of a page, that is masked; what only looks like it stays.
+    #[test]
+    fn references_are_masked() {
+        check(
+            "- button \"Pay\" [ref=e12] [cursor=pointer]",
+            "- button \"Pay\" [ref=<id>] [cursor=pointer]",
+        );
+        check("[ref=s2e14] [ref=f1e3]", "[ref=<id>] [ref=<id>]");
+        for kept in ["[ref=e12a]", "[ref=12]", "[ref=se1]", "ref=e12", "[e12]"] {
             check(kept, kept);
         }
     }

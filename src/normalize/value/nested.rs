@@ -124,6 +124,10 @@ pub(super) struct Map {
     question: Option<u64>,
     /// A member holds several values.
     is_nested: bool,
+    /// What a member that may say how well this was found adds to `masked` and to `frame`, if there is one.
+    score: Option<(u64, u64)>,
+    /// A member is a text of some length.
+    has_passage: bool,
 }
 
 impl List {
@@ -183,11 +187,16 @@ impl Map {
         self.pending |= value.is_no() && ENDS.contains(&key);
         let is_state = value.denies && (value.shape == Shape::Map || pending::names_state(key));
         self.denies |= is_state || (value.is_no() && VERDICTS.contains(&key));
+        self.has_passage |= value.shape == Shape::Text && value.bytes >= PASSAGE_BYTES_MIN;
         let (masked, frame) = match role {
             Role::Volatile => (VOLATILE, VOLATILE),
             Role::Question => {
                 self.question = Some(mix(name, value.masked));
                 (value.masked, value.masked)
+            }
+            Role::Score => {
+                self.score = Some((mix(name, value.masked), mix(name, value.frame)));
+                (value.masked, value.frame)
             }
             Role::Picture => (value.hash, value.hash),
             Role::Other => (value.masked, value.frame),
@@ -210,12 +219,13 @@ impl Map {
     }
 
     /// The hashes of the members without volatile text, and without numbers as well. What was asked is no part of an answer
-    /// that holds more.
+    /// that holds more, nor is how well a passage fits what was asked a part of the passage.
     pub(super) fn told(&self) -> (u64, u64) {
         let question = self.question.filter(|_| self.is_nested).unwrap_or_default();
+        let score = self.score.filter(|_| self.has_passage).unwrap_or_default();
         (
-            self.masked.wrapping_sub(question),
-            self.frame.wrapping_sub(question),
+            self.masked.wrapping_sub(question).wrapping_sub(score.0),
+            self.frame.wrapping_sub(question).wrapping_sub(score.1),
         )
     }
 }
@@ -235,23 +245,44 @@ pub(super) enum Role {
     Volatile,
     /// It may say what was asked, as searches do beside their hits.
     Question,
+    /// It may say how well a passage was found to fit, as searches do beside each of their hits.
+    Score,
     /// It holds the bytes of a picture as content blocks do, where it is what came back, and no id however much it looks like
     /// one.
     Picture,
     Other,
 }
 
+/// Names under which stores of vectors and searches on the web say how well a hit fits the query.
+const SCORES: [&str; 11] = [
+    "score",
+    "_score",
+    "@search.score",
+    "@search.rerankerScore",
+    "distance",
+    "_distance",
+    "similarity",
+    "similarity_score",
+    "relevance_score",
+    "relevanceScore",
+    "rerank_score",
+];
+
+/// Shortest text that is a passage that was found, rather than a name or a state, with its quotation marks.
+const PASSAGE_BYTES_MIN: usize = 40;
+
 /// Shortest picture: ids are shorter.
 const PICTURE_BYTES_MIN: usize = 256;
 
 impl Role {
-    /// The role of a member of this name.
-    pub(super) fn of(key: &str, value: &Digest) -> Self {
+    /// The role of a member of this name; hits stand in a list.
+    pub(super) fn of(key: &str, value: &Digest, is_in_list: bool) -> Self {
         let is_text = value.shape == Shape::Text;
         match key {
             _ if matches!(value.shape, Shape::List | Shape::Map) => Self::Other,
             _ if mask::is_volatile_key(key) => Self::Volatile,
             "query" if is_text => Self::Question,
+            _ if is_in_list && value.shape == Shape::Number && SCORES.contains(&key) => Self::Score,
             "data" | "image_url" if is_text && value.bytes >= PICTURE_BYTES_MIN => Self::Picture,
             _ => Self::Other,
         }
