@@ -86,6 +86,20 @@ impl ApiArgs {
     }
 }
 
+/// An address without a scheme, at the usual port where it names none.
+fn with_port(address: &str) -> String {
+    let end = address.find('/').unwrap_or(address.len());
+    let (host, path) = address.split_at(end);
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| is_port(port));
+    // An address in brackets has colons of its own, and ends with one of these.
+    let (_, usual) = API_DEFAULT.rsplit_once(':').unwrap_or_default();
+    if host.is_empty() || has_port {
+        return address.to_owned();
+    }
+    format!("{host}:{usual}{path}")
+}
+
 /// A path that means the same wherever a program is started.
 pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
     let absolute = std::path::absolute(path)
@@ -127,15 +141,14 @@ impl From<Unanswered> for Failure {
 }
 
 impl Client {
-    /// A client for the daemon at an address, `host:port` or a URL.
+    /// A client for the daemon at an address, `host:port` or a URL; a host alone is asked at the port that is usual.
     pub(super) fn new(api: &ApiArgs) -> Result<Self, Failure> {
         let address = &api.api;
-        let scheme = if address.contains("://") {
-            ""
+        let text = if address.contains("://") {
+            address.clone()
         } else {
-            "http://"
+            format!("http://{}", with_port(address))
         };
-        let text = format!("{scheme}{address}");
         let is_known = |url: &Url| ["http", "https"].contains(&url.scheme());
         let base = Url::parse(&text).ok().filter(is_known);
         let base = base.ok_or_else(|| {
@@ -573,11 +586,15 @@ mod tests {
         }
     }
 
-    /// Given an address without a port, what is said of it names the one that was asked.
+    /// Given a host alone, it is asked at Eddy's port, and a URL at that of its scheme; what is said of it names that.
     #[test]
     fn the_port_is_named() {
         for (api, expected) in [
-            ("localhost", "localhost:80"),
+            ("localhost", "localhost:4319"),
+            ("[::1]", "[::1]:4319"),
+            ("eddy.example.com/eddy", "eddy.example.com:4319/eddy"),
+            ("localhost:80", "localhost:80"),
+            ("http://localhost", "localhost:80"),
             ("127.0.0.1:4319", "127.0.0.1:4319"),
             ("[::1]:4319/eddy/", "[::1]:4319/eddy"),
             ("https://eddy.example.com", "https://eddy.example.com:443"),

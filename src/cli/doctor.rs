@@ -225,7 +225,7 @@ async fn exporters(client: &Client) -> Check {
     Check::ok(NAME, format!("{}: no alert waits", names.join(", ")))
 }
 
-/// How many alerts wait for each exporter, as the page of metrics has it.
+/// How many alerts wait for each exporter, those of all tenants together, as the page of metrics has it.
 async fn queues(client: &Client) -> Result<Vec<(String, u64)>, String> {
     let page = client.open(&["metrics"], &[]).await;
     let page = page.map_err(|unanswered| Failure::from(unanswered).to_string())?;
@@ -236,9 +236,16 @@ async fn queues(client: &Client) -> Result<Vec<(String, u64)>, String> {
             .rsplit_once("} ")?;
         let (_, name) = labels.split_once("exporter=\"")?;
         let (name, _) = name.split_once('"')?;
-        Some((clean(name).into_owned(), value.trim().parse().ok()?))
+        Some((clean(name).into_owned(), value.trim().parse::<u64>().ok()?))
     };
-    Ok(page.lines().filter_map(queue).collect())
+    let mut queues: Vec<(String, u64)> = Vec::new();
+    for (name, waiting) in page.lines().filter_map(queue) {
+        match queues.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, all)) => *all += waiting,
+            None => queues.push((name, waiting)),
+        }
+    }
+    Ok(queues)
 }
 
 fn page(look: Look, report: &Report) -> String {

@@ -197,11 +197,13 @@ impl Section {
     fn tokens(&self, auth: &Auth, check: &mut Checker<'_>) -> Vec<Credential> {
         let path = key(self.0, &["auth", "tokens"]);
         let mut credentials = Vec::new();
-        for token in &auth.tokens {
+        for (token, number) in auth.tokens.iter().zip(1..) {
+            let number = number.to_string();
+            let path = key(&path, &[&number]);
             let tenant = token.tenant.as_deref();
             let Some(tenant) = tenant.map_or_else(|| Some(Tenant::default()), Tenant::named) else {
                 check.wrong(
-                    &path,
+                    &key(&path, &["tenant"]),
                     "a tenant's name has 1 to 64 lower-case letters, digits, `-` and `_`",
                 );
                 continue;

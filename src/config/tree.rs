@@ -305,7 +305,7 @@ fn broken(error: &serde_saphyr::Error, source: &Arc<str>) -> Mistake {
             "it is larger than any configuration: {NODES_MAX} values at most, nested {DEPTH_MAX} deep"
         )
     } else if text.starts_with("non-finite float") {
-        "a number is larger than any may be".to_owned()
+        "a number is larger than any may be, or is none (`.nan`)".to_owned()
     } else if text.starts_with("multiple YAML documents") {
         "a configuration is one document: leave out this `---` and what follows it".to_owned()
     } else if text.starts_with("cannot deserialize null into string") {

@@ -132,10 +132,15 @@ fn cost(facts: &Facts<'_>) -> Option<u64> {
     microusd(dollars)
 }
 
-/// Dollars in millionths; `None` where they are less than nothing, or no number.
+/// Dollars in millionths; `None` where they are less than nothing, no number, or more than any call costs.
 pub(super) fn microusd(dollars: f64) -> Option<u64> {
-    (dollars >= 0.0).then(|| (dollars * 1e6).round() as u64)
+    (0.0..=DOLLARS_MAX)
+        .contains(&dollars)
+        .then(|| (dollars * 1e6).round() as u64)
 }
+
+/// Most that one call may cost, in dollars: what is said to cost more is in another unit, or made up.
+const DOLLARS_MAX: f64 = 1e6;
 
 #[cfg(test)]
 mod tests {

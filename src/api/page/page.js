@@ -53,12 +53,17 @@ async function ask(path) {
   });
 }
 
+/** Signs that nobody sees, or that turn the direction of what is read: a name with them would pass for another. */
+const UNSEEN = /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
+const clean = (text) => text.replace(UNSEEN, (sign) => `\\u{${sign.codePointAt(0).toString(16)}}`);
+
 /** An element: its tag and class, what it has, and attributes. Texts become text. */
 function element(tag, content = [], attributes = {}) {
   const [name, ...classes] = tag.split(".");
   const made = document.createElement(name);
   made.classList.add(...classes);
-  made.append(...[content].flat().filter((part) => part !== null && part !== undefined && part !== ""));
+  const parts = [content].flat().filter((part) => part !== null && part !== undefined && part !== "");
+  made.append(...parts.map((part) => (typeof part === "string" ? clean(part) : part)));
   for (const [key, value] of Object.entries(attributes)) {
     if (value !== null) made.setAttribute(key, value);
   }

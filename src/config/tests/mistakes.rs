@@ -331,11 +331,11 @@ fn listeners_that_cannot_be_are_named() {
     );
     check(
         "service:\n  api: {auth: {tokens: [{}]}}",
-        &["2:16: service.api.auth.tokens: each token needs one of `token` and `token_file`"],
+        &["2:25: service.api.auth.tokens.1: each token needs one of `token` and `token_file`"],
     );
     check(
         "service:\n  api: {auth: {tokens: [{token: a, tenant: Blue/1}]}}",
-        &["2:16: service.api.auth.tokens: a tenant's name has 1 to 64 lower-case letters"],
+        &["2:36: service.api.auth.tokens.1.tenant: a tenant's name has 1 to 64 lower-case letters"],
     );
     check(
         "service:\n  api: {auth: {tokens: [{token: a, tenant: blue}, {token: a, tenant: red}]}}",
@@ -492,7 +492,7 @@ fn strange_values_are_shown_harmlessly() {
     );
     check(
         "detectors:\n  cost_budget_usd: 1e400",
-        &["2:20: not readable as YAML: a number is larger than any may be"],
+        &["2:20: not readable as YAML: a number is larger than any may be, or is none"],
     );
     check(&format!("a: [{}]", "1,".repeat(20_000)), &["1:"]);
 }
