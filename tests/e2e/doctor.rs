@@ -85,7 +85,11 @@ fn a_daemon_that_works_is_well() {
         format!("http://{}", daemon.http),
     );
     let known = [("API", "ok"), ("OTLP/HTTP", "failed"), ("exporters", "ok")];
-    check(&found(&mut command), &known, "did not take a span");
+    check(
+        &found(&mut command),
+        &known,
+        "Agents name it by OTEL_EXPORTER_OTLP_HEADERS",
+    );
     command.env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20a%2Db");
     let guessed = [("API", "ok"), ("OTLP/HTTP", "warning"), ("exporters", "ok")];
     check(
@@ -145,6 +149,43 @@ fn what_is_wrong_is_named() {
     command.arg(format!("--otlp-grpc={}", guarded.grpc));
     let behind = [("API", "ok"), ("OTLP/gRPC", "ok"), ("exporters", "warning")];
     check(&found(&mut command), &behind, "for webhook/ops");
+}
+
+/// Given variables by which an SDK sends nothing, or elsewhere, or leaves a header out, that is what is said, though a span of the
+/// doctor's own would come in.
+#[test]
+fn what_keeps_an_agent_silent_is_named() {
+    let data = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(data.path());
+    let base = format!("http://{}", daemon.http);
+    let twice = format!("{base}/v1/traces");
+    let failed = [("API", "ok"), ("OTLP/HTTP", "failed"), ("exporters", "ok")];
+    for (variable, value, said) in [
+        ("OTEL_SDK_DISABLED", "true", "OTEL_SDK_DISABLED is `true`"),
+        (
+            "OTEL_TRACES_EXPORTER",
+            "console",
+            "an SDK sends nothing there",
+        ),
+        (
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            &twice,
+            "ends with it already",
+        ),
+        (
+            "OTEL_EXPORTER_OTLP_HEADERS",
+            "x-team=a,authorization: Bearer s3cr3t",
+            "header 2 in OTEL_EXPORTER_OTLP_HEADERS has no `=`",
+        ),
+    ] {
+        let mut command = doctor(daemon.api);
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &base);
+        command.env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf");
+        command.env(variable, value);
+        let report = found(&mut command);
+        check(&report, &failed, said);
+        assert!(!report.to_string().contains("s3cr3t"), "{report}");
+    }
 }
 
 /// Given a receiver that asks for certificates, one is shown where the environment names it, as an agent's exporter would.

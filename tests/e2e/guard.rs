@@ -821,6 +821,16 @@ fn scripts_ask_by_command() {
     );
     let nobody = free_port().to_string();
     assert_eq!(guard(&nobody, &check), (0, "ALLOW (degraded)\n".to_owned()));
+    // What it says cannot be written; what it says to do is done all the same.
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    if let Ok(full) = full {
+        let mut command = eddy();
+        command.arg("guard").args(&check).args(["--api", &api]);
+        let output = command.stdout(full).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains("the verdict is not shown"), "{said}");
+    }
 }
 
 /// Given a backend for log records, each verdict that is not `ALLOW` is one, with what it is about and without arguments,

@@ -22,6 +22,9 @@ use crate::otlp::Signal;
 const GRPC_DEFAULT: &str = "http://127.0.0.1:4317";
 const HTTP_DEFAULT: &str = "http://127.0.0.1:4318";
 
+/// By which words a receiver of Eddy's says that a token is missing or not known.
+const TOKEN_WANTED: &str = "asks for a token";
+
 /// A way to send telemetry.
 #[derive(Debug)]
 pub(super) struct Sender {
@@ -72,16 +75,17 @@ pub(super) fn senders(
             (ForwardProtocol::Http, HTTP_DEFAULT),
         ];
         let senders = defaults.map(|(protocol, endpoint)| Sender {
-            fault: environment.silenced(),
+            fault: environment.silenced().or_else(|| environment.garbled()),
             ..sender(protocol, endpoint, said_by)
         });
         return Ok(senders.into());
     };
     let (protocol, is_guessed) = environment.protocol(&endpoint)?;
     let fault = environment.silenced();
+    let fault = fault.or_else(|| misled(protocol, &name, &endpoint));
     Ok(vec![Sender {
         is_guessed,
-        fault: fault.or_else(|| misled(protocol, &name, &endpoint)),
+        fault: fault.or_else(|| environment.garbled()),
         ..sender(protocol, &endpoint, &name)
     }])
 }
@@ -149,6 +153,19 @@ impl<V: Fn(&str) -> Option<String>> Environment<V> {
                 (fault, format!("Unset {name} where agents start."))
             })
         })
+    }
+
+    /// The header that SDKs leave out, since it is not written as they read them, and what to do. What it says may be a secret.
+    fn garbled(&self) -> Option<(String, String)> {
+        let (name, headers) = self.signal("HEADERS")?;
+        let is_garbled = |header: &str| !header.trim().is_empty() && !header.contains('=');
+        let place = headers.split(',').position(is_garbled)? + 1;
+        Some((
+            format!("header {place} in {name} has no `=`, and SDKs leave it out"),
+            format!(
+                "Write it as {name}=authorization=Bearer%20TOKEN, with commas between several."
+            ),
+        ))
     }
 
     /// What is spoken, and whether nothing says so.
@@ -250,8 +267,12 @@ impl Sender {
         forward::send_once(&self.settings, Signal::Traces, &Bytes::from(request)).await
     }
 
-    /// What to do where nothing is taken.
-    fn advice(&self) -> String {
+    /// What to do where nothing is taken, for this reason.
+    fn advice(&self, why: &str) -> String {
+        if why.contains(TOKEN_WANTED) {
+            return "Agents name it by OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN, and this command takes it from there."
+                .to_owned();
+        }
         let mut advice =
             "Is a daemon there, and is that its address for this protocol? It says its addresses when it starts.".to_owned();
         if self.settings.endpoint.starts_with("https:") {
@@ -278,7 +299,7 @@ impl Sender {
             (Err(why), _) => Check::failed(
                 name,
                 format!("{place} did not take a span: {}", clean(why)),
-                self.advice(),
+                self.advice(why),
             ),
             (Ok(()), Some(false)) => Check::failed(
                 name,
