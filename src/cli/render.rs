@@ -86,6 +86,32 @@ fn sentence_columns(look: Look) -> usize {
     look.width.min(SENTENCE_COLUMNS_MAX).saturating_sub(2)
 }
 
+/// A piece of a heading, and its colour.
+type Piece = (Option<Paint>, String);
+
+/// A heading of several pieces, in as many lines as they need.
+fn heading(look: Look, pieces: &[Piece]) -> Vec<String> {
+    const BETWEEN: &str = "  ";
+    let mut lines: Vec<String> = Vec::new();
+    let mut taken = 0;
+    for (paint, piece) in pieces {
+        let painted = paint.map_or_else(|| piece.clone(), |paint| look.paint(paint, piece));
+        let wanted = columns(BETWEEN) + columns(piece);
+        match lines.last_mut() {
+            Some(line) if taken + wanted <= look.width.saturating_sub(2) => {
+                *line += BETWEEN;
+                *line += &painted;
+                taken += wanted;
+            }
+            _ => {
+                lines.push(painted);
+                taken = columns(piece);
+            }
+        }
+    }
+    lines
+}
+
 fn rule_and_count(warning: &WarningJson) -> String {
     format!("{} ×{}", clean(&warning.rule), warning.count)
 }
@@ -97,10 +123,6 @@ fn joined(parts: &[String]) -> String {
 /// A public id in words: `likely_stuck` is shown as `likely stuck`.
 fn words(id: &str) -> String {
     clean(id).replace('_', " ")
-}
-
-fn severity_word(look: Look, severity: &str) -> String {
-    look.paint(severity_paint(severity), &clean(severity).to_uppercase())
 }
 
 fn severity_paint(severity: &str) -> Paint {

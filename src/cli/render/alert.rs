@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::text::{Look, Paint, clean, columns, fit, shell_argument};
 use super::{
-    barred, clock, gravity, hanging, joined, place_of, rule_and_count, sentence, severity_paint,
-    severity_word,
+    Piece, barred, clock, gravity, hanging, heading, joined, place_of, rule_and_count, sentence,
+    severity_paint,
 };
 use crate::json::{AlertJson, WarningJson};
 
@@ -149,14 +149,15 @@ impl Feed {
 pub fn alert_block(look: Look, alert: &AlertJson, connection: &str) -> String {
     let warning = &alert.warning;
     let paint = severity_paint(&warning.severity);
-    let mut head = severity_word(look, &warning.severity);
-    head.push_str("  ");
-    head.push_str(&look.paint(Paint::Strong, &rule_and_count(warning)));
-    if alert.change == "reopened" {
-        head.push_str(&look.paint(paint, "  again"));
-    }
-    head.push_str(&look.paint(Paint::Faint, &format!("  {}", clock(alert.at.as_deref()))));
-    let mut lines = vec![head];
+    let again = (alert.change == "reopened").then(|| (Some(paint), "again".to_owned()));
+    let pieces = [
+        Some((Some(paint), clean(&warning.severity).to_uppercase())),
+        Some((Some(Paint::Strong), rule_and_count(warning))),
+        again,
+        Some((Some(Paint::Faint), clock(alert.at.as_deref()))),
+    ];
+    let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
+    let mut lines = heading(look, &pieces);
     lines.extend(run_of_alert(look, alert));
     lines.extend(place_of(look, warning));
     lines.push(String::new());
@@ -189,6 +190,9 @@ pub fn resolved_line(look: Look, alert: &AlertJson) -> String {
     short_line(look, Paint::Good, "▌✓ RESOLVED", alert)
 }
 
+/// Fewest columns in which something is said of where and when.
+const REST_COLUMNS_MIN: usize = 8;
+
 /// Sign, rule, and as much of where and when as the line has room for: the tool, which the block has told, leaves first, then
 /// the time; the run is cut last.
 fn short_line(look: Look, paint: Paint, sign: &str, alert: &AlertJson) -> String {
@@ -214,9 +218,15 @@ fn short_line(look: Look, paint: Paint, sign: &str, alert: &AlertJson) -> String
             parts[leaves] = None;
         }
     }
-    let rest = look.paint(Paint::Faint, &fit(&text(&parts), room));
+    // A sign or two of it would say nothing.
+    let rest = if room < REST_COLUMNS_MIN {
+        String::new()
+    } else {
+        look.paint(Paint::Faint, &fit(&text(&parts), room))
+    };
     let (sign, rule) = (look.paint(paint, sign), look.paint(Paint::Strong, &rule));
-    format!("{sign}  {rule}  {rest}\n")
+    let line = format!("{sign}  {rule}  {rest}");
+    line.trim_end().to_owned() + "\n"
 }
 
 /// What names the run of an alert, and how it stands.
@@ -421,6 +431,14 @@ mod tests {
         assert_eq!(shown, expected);
     }
 
+    // Given a page of forty columns; the heading takes two lines. What is to be pasted stays in one.
+    #[test]
+    fn a_narrow_block_keeps_to_its_columns() {
+        let block = alert_block(plain(40), &alert(), "");
+        let mut lines = block.lines().filter(|line| !line.contains("more: "));
+        assert!(lines.all(|line| columns(line) <= 40), "{block}");
+    }
+
     // Given pages of several widths; the score stays, as much of the run as there is room for, then the time, then the tool; where
     // nobody looks, nothing is cut.
     #[test]
@@ -435,9 +453,11 @@ mod tests {
             ),
             (100, "score 75 · run 4bf92f3577b34da6a3ce929d0e0e4736"),
             (80, "score 75 · run 4bf92f3577b34da6a…"),
+            (50, ""),
         ] {
             let line = update_line(plain(width), &alert(), "warning");
-            assert_eq!(line, format!("{head}{expected}\n"), "{width}");
+            let expected = format!("{head}{expected}");
+            assert_eq!(line, expected.trim_end().to_owned() + "\n", "{width}");
         }
         let look = Look {
             cuts: false,

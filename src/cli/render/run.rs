@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::text::{Look, Paint, clean, counted, money, short_number, short_time};
 use super::{
-    barred, clock, cost, hanging, joined, place_of, rule_and_count, sentence, severity_paint,
-    status_paint, words,
+    Piece, barred, clock, cost, hanging, heading, joined, place_of, rule_and_count, sentence,
+    severity_paint, status_paint, words,
 };
 use crate::json::{RunJson, WarningJson};
 
@@ -13,12 +13,14 @@ use crate::json::{RunJson, WarningJson};
 #[must_use]
 pub fn run_page(look: Look, run: &RunJson) -> String {
     let status = words(&run.status).to_uppercase();
-    let mut page = vec![format!(
-        "{}  {}  score {}",
-        look.paint(Paint::Strong, &format!("run {}", clean(&run.run_id))),
-        look.paint(status_paint(&run.status), &status),
-        look.paint(Paint::Strong, &run.score.to_string()),
-    )];
+    let mut page = heading(
+        look,
+        &[
+            (Some(Paint::Strong), format!("run {}", clean(&run.run_id))),
+            (Some(status_paint(&run.status)), status),
+            (None, format!("score {}", run.score)),
+        ],
+    );
     page.extend(
         summary(run)
             .iter()
@@ -95,12 +97,15 @@ fn warning_page(look: Look, warning: &WarningJson, others: &[&WarningJson]) -> S
     } else {
         (Paint::Good, "RESOLVED".to_owned())
     };
-    let rule = look.paint(Paint::Strong, &rule_and_count(warning));
-    let mut head = format!("{}  {rule}", look.paint(paint, &word));
-    if open && warning.penalty > 0 {
-        let _ = write!(head, "  −{} points", warning.penalty);
-    }
-    let mut lines = vec![head];
+    let takes = open && warning.penalty > 0;
+    let takes = takes.then(|| (None, format!("−{} points", warning.penalty)));
+    let pieces = [
+        Some((Some(paint), word)),
+        Some((Some(Paint::Strong), rule_and_count(warning))),
+        takes,
+    ];
+    let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
+    let mut lines = heading(look, &pieces);
     lines.extend(place_of(look, warning));
     lines.push(period(
         warning.first_seen.as_deref(),
