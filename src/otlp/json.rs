@@ -47,35 +47,38 @@ pub fn read(signal: Signal, json: impl AsRef<[u8]>) -> Result<FromJson, NotOtlpJ
         Signal::Metrics => &METRICS,
     };
     let Written { bytes, fault } = written(json, request)?;
+    if bytes.is_empty()
+        && let Some(instead) = instead_of_list(signal, &names(json))
+    {
+        return Err(misplaced(&instead));
+    }
+    Ok(FromJson { bytes, fault })
+}
+
+/// What stands in place of the list that a request has, by the names of its members: the list of another signal, or the same in
+/// another spelling. Other members that are not known are passed over.
+fn instead_of_list(signal: Signal, names: &[String]) -> Option<String> {
     let list = match signal {
         Signal::Traces => "resourceSpans",
         Signal::Logs => "resourceLogs",
         Signal::Metrics => "resourceMetrics",
     };
-    let others = if bytes.is_empty() {
-        names(json)
-    } else {
-        Vec::new()
-    };
-    if others.iter().any(|name| name == list) {
-        return Ok(FromJson { bytes, fault });
-    }
-    let has = |list: &str| others.iter().any(|name| name == list);
-    // Members that are not known are passed over, but for the list itself in another spelling.
+    let has = |list: &str| names.iter().any(|name| name == list);
     let is_list = |name: &&String| {
         name.len() <= list.len() + 1 && name.replace('_', "").eq_ignore_ascii_case(list)
     };
-    match (signal, others.iter().find(is_list)) {
-        (Signal::Traces, _) if has("resourceLogs") => {
-            Err(misplaced("these are log records; spans are expected here"))
+    match signal {
+        _ if has(list) => None,
+        Signal::Traces if has("resourceLogs") => {
+            Some("these are log records; spans are expected here".to_owned())
         }
-        (Signal::Logs, _) if has("resourceSpans") => {
-            Err(misplaced("these are spans; log records are expected here"))
+        Signal::Logs if has("resourceSpans") => {
+            Some("these are spans; log records are expected here".to_owned())
         }
-        (_, Some(name)) => Err(misplaced(&format!(
-            "there is no `{list}` in it; there is `{name}`"
-        ))),
-        _ => Ok(FromJson { bytes, fault }),
+        _ => {
+            let name = names.iter().find(is_list)?;
+            Some(format!("there is no `{list}` in it; there is `{name}`"))
+        }
     }
 }
 
