@@ -11,6 +11,7 @@ mod clock;
 mod complaint;
 mod digest;
 mod echo;
+mod elements;
 mod emptiness;
 pub(super) mod failing;
 pub(super) mod hash;
@@ -45,7 +46,6 @@ use self::digest::{READ_BYTES_MAX, Reader};
 use self::echo::without_echo;
 use self::markers::{is_marker, is_picture_left_out};
 use self::nested::Shape;
-use self::places::without_places;
 use self::sample::cut;
 use self::wide::{mark, trimmed};
 
@@ -163,7 +163,7 @@ pub(super) fn failure(text: &str) -> Failure {
     // Twice the limit, so that a secret which the limit would cut in two is still recognised.
     let head = cut(told.trim(), ERROR_BYTES_MAX * 2);
     let mut reader = Reader::for_output(&ToolSettings::PLAIN);
-    let text_of_all = without_places(text);
+    let text_of_all = places::without_places(text);
     // What is known by its words needs no more; a text that was cut is known by what it says of errors.
     reader.whole_text(&if told.len() > ERROR_BYTES_MAX {
         told_lines::lines_of_error(&text_of_all)
@@ -719,6 +719,29 @@ mod tests {
         assert_ne!(masked(hit(0.71)[0].take()), masked(hit(0.5)[0].take()));
         let named = |score: f64| serde_json::json!([{"name": "f1", "score": score}]);
         assert_ne!(masked(named(0.71)), masked(named(0.5)));
+    }
+
+    /// Given an element of a page in one snapshot and in the next one, it is the same; another one is another, and so is what only
+    /// looks like one.
+    #[test]
+    fn elements_are_the_same_in_each_snapshot() {
+        let same = |one: &str, two: &str| {
+            let [one, two] = [one, two].map(|text| value_of(input(ValueView::Str(text))));
+            one.fingerprint == two.fingerprint
+        };
+        assert!(same(r#"{"uid":"3_12"}"#, r#"{"uid":"14_12"}"#));
+        assert!(same(
+            r#"{"ref":"s3e12","element":"Pay"}"#,
+            r#"{"ref":"s4e12","element":"Pay"}"#
+        ));
+        for (one, two) in [
+            (r#"{"uid":"3_12"}"#, r#"{"uid":"3_13"}"#),
+            (r#"{"ref":"e12"}"#, r#"{"ref":"e13"}"#),
+            (r#"{"month":"3_12"}"#, r#"{"month":"4_12"}"#),
+            (r#"{"uid":"33333_12"}"#, r#"{"uid":"44444_12"}"#),
+        ] {
+            assert!(!same(one, two), "{one} {two}");
+        }
     }
 
     /// Given a word in the place of a picture, the result is not known; of arguments, and in a sentence, it is a word.

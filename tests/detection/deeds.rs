@@ -63,7 +63,7 @@ fn clicks_that_show_the_page_as_it_was() {
     let goes = json!({"url": "https://shop.example/boats"});
     let events: Vec<_> = (0..8)
         .flat_map(|at| {
-            let clicked = json!({"ref": format!("s{at}e4"), "element": "box"});
+            let clicked = json!({"ref": format!("e{}", 3 * at + 4), "element": "box"});
             [
                 made("browser_navigate", &goes, &page),
                 made("browser_click", &clicked, &page),
@@ -423,4 +423,58 @@ fn reviews_that_ask_for_the_same() {
         )
     };
     check(&reviews(&other), &[]);
+}
+
+/// Given a button that does nothing, of a page whose elements have other names in each snapshot, it is the same button; a form that
+/// is filled in, and pages that follow one another, are work.
+#[test]
+fn elements_are_numbered_anew_in_each_snapshot() {
+    let chrome = |snapshot: usize, title: &str, fields: &str| {
+        format!(
+            "## Latest page snapshot\nuid={snapshot}_0 RootWebArea \"{title}\"\n{fields}  uid={snapshot}_5 button \"Go on\"\n"
+        )
+    };
+    let pressed = |page: &dyn Fn(usize) -> String| -> Vec<Value> {
+        (1..9)
+            .map(|at| {
+                made(
+                    "click",
+                    &json!({"uid": format!("{at}_5")}),
+                    &json!(page(at)),
+                )
+            })
+            .collect()
+    };
+    let stays = pressed(&|at| chrome(at + 1, "Checkout", ""));
+    check(&stays, &AGAIN);
+    check(
+        &pressed(&|at| chrome(at + 1, &format!("Step {at}"), "")),
+        &[],
+    );
+    let in_playwright = (1..9).map(|at| {
+        let page = format!(
+            "- Page URL: https://shop.example/pay\n- Page Snapshot:\n- main [ref=s{0}e2]:\n  - button \"Go on\" [ref=s{0}e5]\n",
+            at + 1
+        );
+        let input = json!({"element": "Go on button", "ref": format!("s{at}e5")});
+        made("browser_click", &input, &json!(page))
+    });
+    check(&in_playwright.collect::<Vec<_>>(), &AGAIN);
+    let filled = (1..9).map(|at| {
+        let fields = (1..9).map(|field| {
+            let value = if field <= at {
+                format!(" value=\"v{field}\"")
+            } else {
+                String::new()
+            };
+            format!(
+                "  uid={}_{field} textbox \"Field {field}\"{value}\n",
+                at + 1
+            )
+        });
+        let page = chrome(at + 1, "Form", &fields.collect::<String>());
+        let value = json!({"uid": format!("{at}_{at}"), "value": format!("v{at}")});
+        made("fill", &value, &json!(page))
+    });
+    check(&filled.collect::<Vec<_>>(), &[]);
 }

@@ -21,7 +21,7 @@ use super::redact::names;
 use super::sample::{Sample, head};
 use super::scratch::Written;
 use super::wide::{self, trimmed};
-use super::{attempts, emptiness, mask, pending};
+use super::{attempts, elements, emptiness, mask, pending};
 
 /// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
 /// this bounds what one span can cost.
@@ -44,6 +44,10 @@ pub(super) const VOLATILE: u64 = 0x99;
 const NUMBERS_TEXT_BYTES_MAX: usize = 512;
 
 /// Reads one value.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "four facts that do not depend on each other"
+)]
 pub(super) struct Reader<'h> {
     /// What is special about the tool whose arguments or result it is.
     how: ToolSettings<'h>,
@@ -57,6 +61,8 @@ pub(super) struct Reader<'h> {
     unwraps: u8,
     /// How many lists are open.
     lists: usize,
+    /// Of arguments: the member that is read next names an element of a page.
+    names_element: bool,
     /// Of arguments: a part of them is hidden, since they were cut off, or behind a marker.
     pub(super) is_partial: bool,
     /// Bytes of a result's texts of which nothing is masked.
@@ -102,6 +108,7 @@ impl<'h> Reader<'h> {
             numbers: Numbers::default(),
             unwraps: UNWRAPS_MAX,
             lists: 0,
+            names_element: false,
             is_partial: false,
             plain_bytes: 0,
             told: Digest::default(),
@@ -238,7 +245,13 @@ impl<'h> Reader<'h> {
             self.told = scalar(VOLATILE, bytes, Shape::Nothing);
             return;
         }
-        self.told = scalar(hash::text(text), bytes, Shape::Text);
+        let names_element = std::mem::take(&mut self.names_element);
+        let meant = if names_element {
+            elements::without_snapshot(text)
+        } else {
+            text
+        };
+        self.told = scalar(hash::text(meant), bytes, Shape::Text);
         if self.is_output {
             self.mask(text);
             if self.told.masked == self.told.hash {
@@ -338,6 +351,7 @@ impl<'h> Reader<'h> {
             self.write(|sample| sample.sign(","));
         }
         self.write(|sample| sample.key(key));
+        self.names_element = !self.is_output && elements::NAMES.contains(&key);
         Member {
             place,
             value: self.sample.place(),

@@ -9,7 +9,7 @@ use std::ops::{Range, RangeInclusive};
 
 use super::clock::{clock_time, date, fraction, number, skip, stamp, stamp_time, unit, zone};
 use super::scratch::{Scratch, Written};
-use super::wide;
+use super::{elements, wide};
 
 const TIME: &str = "<time>";
 const ID: &str = "<id>";
@@ -400,19 +400,10 @@ impl Word {
         Some(self.replaced(to, ID))
     }
 
-    /// `[ref=e12]`, `[ref=s3e12]`: what Playwright's server for models calls an element, anew in each snapshot of a page.
+    /// An element of a page, as `elements` knows it.
     fn reference(&self, bytes: &[u8]) -> Option<Volatile> {
-        if !bytes[..self.start].ends_with(b"[ref=") || bytes.get(self.end) != Some(&b']') {
-            return None;
-        }
-        let numbered = |letter: u8, name: &[u8]| {
-            let end = skip(name, 1, u8::is_ascii_digit);
-            (name.first() == Some(&letter) && end > 1).then_some(end)
-        };
-        let name = &bytes[self.start..self.end];
-        let frame = numbered(b's', name).or_else(|| numbered(b'f', name));
-        let element = &name[frame.unwrap_or_default()..];
-        (numbered(b'e', element) == Some(element.len())).then(|| self.replaced(self.end, ID))
+        let to = elements::reference_end(bytes, self.start)?;
+        Some(self.replaced(to, ID))
     }
 
     /// Long hex digits, letters of both cases mixed with digits, or letters among which numbers are scattered.
@@ -524,7 +515,17 @@ mod tests {
             "- button \"Pay\" [ref=<id>] [cursor=pointer]",
         );
         check("[ref=s2e14] [ref=f1e3]", "[ref=<id>] [ref=<id>]");
-        for kept in ["[ref=e12a]", "[ref=12]", "[ref=se1]", "ref=e12", "[e12]"] {
+        check("  uid=3_12 button \"Pay\"", "  uid=<id> button \"Pay\"");
+        for kept in [
+            "[ref=e12a]",
+            "[ref=12]",
+            "[ref=se1]",
+            "ref=e12",
+            "[e12]",
+            "uid=0",
+            "uid=1_x",
+            "uid=1_2x",
+        ] {
             check(kept, kept);
         }
     }
