@@ -91,8 +91,8 @@ fn with_port(address: &str) -> String {
     let end = address.find('/').unwrap_or(address.len());
     let (host, path) = address.split_at(end);
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
+    // An address in brackets has colons of its own, and ends with a bracket.
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| is_port(port));
-    // An address in brackets has colons of its own, and ends with one of these.
     let (_, usual) = API_DEFAULT.rsplit_once(':').unwrap_or_default();
     if host.is_empty() || has_port {
         return address.to_owned();

@@ -714,8 +714,9 @@ mod tests {
         let passage = "Paragraph 7 says what holds between both sides";
         let masked =
             |value: serde_json::Value| value_of(output(ValueView::Str(&value.to_string()))).masked;
-        let hit = |score: f64| serde_json::json!([{"text": passage, "page": 7, "score": score}]);
+        let hit = |score: f64| serde_json::json!([{"text": passage, "page": 7, "score": score, "distance": 1.0 - score}]);
         assert_eq!(masked(hit(0.71)), masked(hit(0.5)));
+        assert_eq!(masked(hit(0.71)), masked(hit(0.0)));
         assert_ne!(masked(hit(0.71)[0].take()), masked(hit(0.5)[0].take()));
         let named = |score: f64| serde_json::json!([{"name": "f1", "score": score}]);
         assert_ne!(masked(named(0.71)), masked(named(0.5)));

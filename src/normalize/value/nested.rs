@@ -124,8 +124,8 @@ pub(super) struct Map {
     question: Option<u64>,
     /// A member holds several values.
     is_nested: bool,
-    /// What a member that may say how well this was found adds to `masked` and to `frame`, if there is one.
-    score: Option<(u64, u64)>,
+    /// What members that may say how well this was found add to `masked` and to `frame`.
+    scores: (u64, u64),
     /// A member is a text of some length.
     has_passage: bool,
 }
@@ -195,7 +195,8 @@ impl Map {
                 (value.masked, value.masked)
             }
             Role::Score => {
-                self.score = Some((mix(name, value.masked), mix(name, value.frame)));
+                self.scores.0 = self.scores.0.wrapping_add(mix(name, value.masked));
+                self.scores.1 = self.scores.1.wrapping_add(mix(name, value.frame));
                 (value.masked, value.frame)
             }
             Role::Picture => (value.hash, value.hash),
@@ -222,10 +223,14 @@ impl Map {
     /// that holds more, nor is how well a passage fits what was asked a part of the passage.
     pub(super) fn told(&self) -> (u64, u64) {
         let question = self.question.filter(|_| self.is_nested).unwrap_or_default();
-        let score = self.score.filter(|_| self.has_passage).unwrap_or_default();
+        let (masked, frame) = if self.has_passage {
+            self.scores
+        } else {
+            (0, 0)
+        };
         (
-            self.masked.wrapping_sub(question).wrapping_sub(score.0),
-            self.frame.wrapping_sub(question).wrapping_sub(score.1),
+            self.masked.wrapping_sub(question).wrapping_sub(masked),
+            self.frame.wrapping_sub(question).wrapping_sub(frame),
         )
     }
 }
@@ -278,11 +283,12 @@ impl Role {
     /// The role of a member of this name; hits stand in a list.
     pub(super) fn of(key: &str, value: &Digest, is_in_list: bool) -> Self {
         let is_text = value.shape == Shape::Text;
+        let is_number = matches!(value.shape, Shape::Number | Shape::Zero);
         match key {
             _ if matches!(value.shape, Shape::List | Shape::Map) => Self::Other,
             _ if mask::is_volatile_key(key) => Self::Volatile,
             "query" if is_text => Self::Question,
-            _ if is_in_list && value.shape == Shape::Number && SCORES.contains(&key) => Self::Score,
+            _ if is_in_list && is_number && SCORES.contains(&key) => Self::Score,
             "data" | "image_url" if is_text && value.bytes >= PICTURE_BYTES_MIN => Self::Picture,
             _ => Self::Other,
         }
