@@ -146,6 +146,7 @@ const DOLLARS_MAX: f64 = 1e6;
 mod tests {
     use serde_json::{Value, json};
 
+    use super::microusd;
     use crate::engine::event::Body;
     use crate::normalize::captured::Captured;
 
@@ -161,6 +162,16 @@ mod tests {
         };
         let told = (call.input_tokens, call.cached_tokens, call.output_tokens);
         assert_eq!(told, expected, "{more}");
+    }
+
+    /// Given what no call costs, it is no cost.
+    #[test]
+    fn costs_are_believed_within_reason() {
+        assert_eq!(microusd(0.25), Some(250_000));
+        assert_eq!(microusd(1e6), Some(1_000_000_000_000));
+        for dollars in [-0.1, 1.1e6, 1e308, f64::INFINITY, f64::NAN] {
+            assert_eq!(microusd(dollars), None, "{dollars}");
+        }
     }
 
     /// Given tokens of a kind beside the others, as a sum of all shows, they are added where they belong; of a sum that is no

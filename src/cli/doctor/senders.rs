@@ -16,14 +16,12 @@ use crate::cli::failure::Failure;
 use crate::cli::render::text::clean;
 use crate::export::forward;
 use crate::export::{Compression, ForwardProtocol, ForwardSettings, TlsFiles};
+use crate::listener::UNAUTHENTICATED;
 use crate::otlp::Signal;
 
 /// OpenTelemetry's default addresses.
 const GRPC_DEFAULT: &str = "http://127.0.0.1:4317";
 const HTTP_DEFAULT: &str = "http://127.0.0.1:4318";
-
-/// By which words a receiver of Eddy's says that a token is missing or not known.
-const TOKEN_WANTED: &str = "asks for a token";
 
 /// A way to send telemetry.
 #[derive(Debug)]
@@ -75,17 +73,16 @@ pub(super) fn senders(
             (ForwardProtocol::Http, HTTP_DEFAULT),
         ];
         let senders = defaults.map(|(protocol, endpoint)| Sender {
-            fault: environment.silenced().or_else(|| environment.garbled()),
+            fault: environment.fault(),
             ..sender(protocol, endpoint, said_by)
         });
         return Ok(senders.into());
     };
     let (protocol, is_guessed) = environment.protocol(&endpoint)?;
-    let fault = environment.silenced();
-    let fault = fault.or_else(|| misled(protocol, &name, &endpoint));
+    let fault = environment.fault();
     Ok(vec![Sender {
         is_guessed,
-        fault: fault.or_else(|| environment.garbled()),
+        fault: fault.or_else(|| misled(protocol, &name, &endpoint)),
         ..sender(protocol, &endpoint, &name)
     }])
 }
@@ -131,6 +128,11 @@ impl<V: Fn(&str) -> Option<String>> Environment<V> {
             let value = (self.0)(&name).filter(|value| !value.trim().is_empty())?;
             Some((name, value.trim().to_owned()))
         })
+    }
+
+    /// What keeps an SDK from sending anything, or all that it was told to, wherever that is, and what to do.
+    fn fault(&self) -> Option<(String, String)> {
+        self.silenced().or_else(|| self.garbled())
     }
 
     /// The variable by which nothing is sent, and what to do.
@@ -269,7 +271,7 @@ impl Sender {
 
     /// What to do where nothing is taken, for this reason.
     fn advice(&self, why: &str) -> String {
-        if why.contains(TOKEN_WANTED) {
+        if why.contains(UNAUTHENTICATED) {
             return "Agents name it by OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN, and this command takes it from there."
                 .to_owned();
         }

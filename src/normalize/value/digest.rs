@@ -361,6 +361,8 @@ impl<'h> Reader<'h> {
 
     /// Takes what was read last as a member.
     pub(super) fn add_member(&mut self, map: &mut Map, key: &str, member: Member) {
+        // The member may have been no text.
+        self.names_element = false;
         let value = &self.told;
         let is_volatile = self.how.volatile_fields.iter().any(|field| field == key);
         if self.is_output {
