@@ -106,7 +106,8 @@ pub(super) fn ended<'t>(
     let failure = if code == Some(TIMED_OUT) || says_timed_out(&printed) {
         Some(ended_in_vain())
     } else if failed || tests() {
-        Some(value::failure(&value::unquote(words(&printed))))
+        let words = value::unquote(words(&printed));
+        Some(value::failure_of_call(&words, arguments))
     } else if code == Some(0) && !shell::hides_code(&command()) {
         // The shell knows better than words do.
         None

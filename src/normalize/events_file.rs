@@ -366,13 +366,13 @@ impl Told<'_> {
 
     /// The error in words; of `true`, the output's words.
     fn failure(&self) -> Option<Failure> {
-        match self.error?.get() {
-            "null" | "false" => None,
-            "true" => Some(value::failure(
-                &self.output.map_or(Cow::Borrowed(""), unquoted),
-            )),
-            error => Some(value::failure(&value::unquote(error))),
-        }
+        let error = match self.error?.get() {
+            "null" | "false" => return None,
+            "true" => self.output.map_or(Cow::Borrowed(""), unquoted),
+            error => value::unquote(error),
+        };
+        let arguments = self.input.map_or("", RawValue::get);
+        Some(value::failure_of_call(&error, arguments))
     }
 
     fn model_call(&self, answer: Answer) -> ModelCall {

@@ -16,6 +16,11 @@ impl<'a> Reading<'_, 'a> {
     /// Why what the span stands for failed; `None` when it did not. Control flow that frameworks express as exceptions
     /// is no failure.
     pub(super) fn failure(&self) -> Option<Failure> {
+        self.failure_of_call("")
+    }
+
+    /// The same of a call with these arguments.
+    pub(super) fn failure_of_call(&self, arguments: &str) -> Option<Failure> {
         let exception = self.exception();
         let failed = self.span.status.code == STATUS_ERROR
             || self.facts.text(Slot::ErrorType).is_some()
@@ -36,7 +41,7 @@ impl<'a> Reading<'_, 'a> {
             )),
             None => Cow::Borrowed(self.error_text()),
         };
-        Some(value::failure(&text))
+        Some(value::failure_of_call(&text, arguments))
     }
 
     /// The status without the traceback that some instrumentations append, else the kind of error.

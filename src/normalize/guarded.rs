@@ -74,7 +74,11 @@ fn outcome<'t>(
             None,
             "",
         ),
-        Some(Outcome::Error(error)) => (Recorded::NotRecorded, Some(value::failure(error)), error),
+        Some(Outcome::Error(error)) => {
+            let arguments = told.arguments.unwrap_or_default();
+            let failure = value::failure_of_call(error, arguments);
+            (Recorded::NotRecorded, Some(failure), error)
+        }
     }
 }
 

@@ -185,11 +185,12 @@ impl<'r, 'a> Reading<'r, 'a> {
         let in_vain = |error: &Failure| {
             ended::is_search_in_vain(error, arguments.as_deref().unwrap_or_default(), result)
         };
+        let asked = arguments.as_deref().unwrap_or_default();
         let error = self
-            .failure()
+            .failure_of_call(asked)
             .filter(|error| !in_vain(error))
             .or_else(|| failed.then(|| value::failure("")))
-            .map(|error| told_by_result(error, result))
+            .map(|error| told_by_result(error, result, asked))
             .or(told);
         let how = self.policy.tool(&tool, self.agent.as_deref());
         let arguments = arguments.as_deref();

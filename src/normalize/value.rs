@@ -14,6 +14,7 @@ mod echo;
 mod elements;
 mod emptiness;
 pub(super) mod failing;
+mod failure;
 pub(super) mod hash;
 mod json;
 mod markers;
@@ -36,14 +37,13 @@ mod words;
 use std::borrow::Cow;
 use std::iter;
 
-use crate::engine::event::{
-    ERROR_BYTES_MAX, Failure, NAME_BYTES_MAX, Recorded, SAMPLE_BYTES_MAX, Text, Value, said,
-};
+use crate::engine::event::{NAME_BYTES_MAX, Recorded, SAMPLE_BYTES_MAX, Text, Value, said};
 use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
 use self::digest::{READ_BYTES_MAX, Reader};
 use self::echo::without_echo;
+pub(super) use self::failure::{failure, failure_of_call};
 use self::markers::{is_marker, is_picture_left_out};
 use self::nested::Shape;
 use self::sample::cut;
@@ -150,31 +150,6 @@ fn told<'h>(how: &ToolSettings<'h>, read: impl Fn(&mut Reader<'h>)) -> Recorded 
         read(&mut reader);
     }
     output_value(&reader)
-}
-
-/// An error in words: its text redacted and cut at [`ERROR_BYTES_MAX`], its hash over the whole with volatile parts
-/// masked, and without where in a file it was met. Of a traceback, the last line is the error; of a longer text, the lines that
-/// speak of errors are kept, and where these are too long to be kept, the hash is over them.
-pub(super) fn failure(text: &str) -> Failure {
-    let text = failing::end_of_traceback(text).unwrap_or(text);
-    let text = failing::said_by_powershell(text).unwrap_or(text);
-    let text = &*complaint::without_values(text);
-    let told = told_lines::told_lines(text);
-    // Twice the limit, so that a secret which the limit would cut in two is still recognised.
-    let head = cut(told.trim(), ERROR_BYTES_MAX * 2);
-    let mut reader = Reader::for_output(&ToolSettings::PLAIN);
-    let text_of_all = places::without_places(text);
-    // What is known by its words needs no more; a text that was cut is known by what it says of errors.
-    reader.whole_text(&if told.len() > ERROR_BYTES_MAX {
-        told_lines::lines_of_error(&text_of_all)
-    } else {
-        Cow::Borrowed(&*text_of_all)
-    });
-    Failure {
-        text: cut(&redact::text(head), ERROR_BYTES_MAX).into(),
-        masked: reader.told().masked,
-        transient: transient::is_transient(text),
-    }
 }
 
 /// Bytes of `#` and four digits of a hash.
@@ -464,7 +439,7 @@ mod tests {
     use prost::Message;
 
     use super::*;
-    use crate::engine::event::SAMPLE_BYTES_MAX;
+    use crate::engine::event::{ERROR_BYTES_MAX, SAMPLE_BYTES_MAX};
 
     const PLAIN: ToolSettings<'_> = ToolSettings::PLAIN;
 

@@ -58,7 +58,7 @@ fn tool(record: &mut Record<'_, '_>) {
     let printed = output.as_str().map(Printed::of);
     let given = json(arguments).unwrap_or_default();
     let command = command(&given);
-    let error = failure(flag(success), &command, printed.as_ref());
+    let error = failure(flag(success), &given, &command, printed.as_ref());
     let how = record.how(tool);
     let body = printed.as_ref().map_or("", |printed| printed.body);
     let call = fingerprint::call(&how, tool, &given, body);
@@ -72,7 +72,12 @@ fn tool(record: &mut Record<'_, '_>) {
     record.tell_finished_call(b"tool_result", id(call_id), duration_ms, call);
 }
 
-fn failure(success: Option<bool>, command: &str, printed: Option<&Printed<'_>>) -> Option<Failure> {
+fn failure(
+    success: Option<bool>,
+    arguments: &str,
+    command: &str,
+    printed: Option<&Printed<'_>>,
+) -> Option<Failure> {
     let body = printed.map_or("", |printed| printed.body.trim());
     let exit_code = printed.and_then(|printed| printed.exit_code).unwrap_or(0);
     if success != Some(false) && !shell::failed(command, exit_code, body) {
@@ -81,7 +86,7 @@ fn failure(success: Option<bool>, command: &str, printed: Option<&Printed<'_>>) 
     if body.is_empty() && exit_code != 0 {
         return Some(value::failure(&format!("exit code {exit_code}")));
     }
-    Some(value::failure(body))
+    Some(value::failure_of_call(body, arguments))
 }
 
 /// The command line in the arguments: `cmd`, or the last word of `command` (`["bash", "-lc", "ls"]`).

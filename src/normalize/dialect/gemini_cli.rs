@@ -88,10 +88,11 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
     );
     let printed = response.as_deref().map(Printed::of);
     let command = member_text(&request, &["args", "command"]).unwrap_or_default();
-    let error = reading
-        .failure()
-        .or_else(|| failure(&answer, &command, printed.as_ref()));
     let arguments = value::member(&request, &["args"]);
+    let given = arguments.unwrap_or_default();
+    let error = reading
+        .failure_of_call(given)
+        .or_else(|| failure(&answer, (given, &command), printed.as_ref()));
     let how = reading.policy.tool(tool, reading.agent.as_deref());
     let body = printed.as_ref().map_or("", |printed| &*printed.body);
     let call = fingerprint::call(&how, tool, arguments.unwrap_or_default(), body);
@@ -108,8 +109,13 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
     }));
 }
 
-/// How a call failed, by its answer: `status`, or the exit code of a command that ran.
-fn failure(answer: &str, command: &str, printed: Option<&Printed>) -> Option<Failure> {
+/// How a call failed, with its arguments and the command among them, by its answer: `status`, or the exit code of a command that
+/// ran.
+fn failure(
+    answer: &str,
+    (arguments, command): (&str, &str),
+    printed: Option<&Printed>,
+) -> Option<Failure> {
     let status = member_text(answer, &["status"]).unwrap_or_default();
     if matches!(&*status, "error" | "cancelled") {
         let error = member_text(
@@ -124,13 +130,14 @@ fn failure(answer: &str, command: &str, printed: Option<&Printed>) -> Option<Fai
             ],
         )
         .or_else(|| member_text(answer, &["response", "error", "message"]));
-        return Some(value::failure(&error.unwrap_or(status)));
+        let error = error.unwrap_or(status);
+        return Some(value::failure_of_call(&error, arguments));
     }
     let data = value::member(answer, &["response", "data"])?;
     let body = printed.map_or("", |printed| &printed.body);
     exit_failure(data, command, body).map(|code| match body {
         "" => value::failure(&code),
-        body => value::failure(body),
+        body => value::failure_of_call(body, arguments),
     })
 }
 
@@ -365,7 +372,7 @@ mod tests {
     #[track_caller]
     fn check(answer: &serde_json::Value, command: &str, printed: &str, expected: Option<&str>) {
         let printed = Printed::of(printed);
-        let error = failure(&answer.to_string(), command, Some(&printed));
+        let error = failure(&answer.to_string(), ("", command), Some(&printed));
         assert_eq!(
             error.as_ref().map(|error| &*error.text),
             expected,

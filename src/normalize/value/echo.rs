@@ -38,6 +38,48 @@ pub(super) fn without_echo<'t>(result: &'t str, arguments: &str) -> Cow<'t, str>
     rest
 }
 
+/// Longest arguments whose lines are looked for in an error, and most lines of it that are looked for.
+const GIVEN_BYTES_MAX: usize = 16 * 1_024;
+const LINES_MAX: usize = 64;
+
+/// Shortest line that is known to be one that was given; of shorter ones, only what stands between such lines is.
+const LINE_BYTES_MIN: usize = 8;
+
+/// An error without the lines behind its first that the arguments, as JSON, hold: a patch that does not fit is shown in it.
+pub(super) fn without_given_lines<'t>(error: &'t str, arguments: &str) -> Cow<'t, str> {
+    let several = error.contains('\n') && error.len() <= READ_BYTES_MAX;
+    if !several || arguments.is_empty() || arguments.len() > GIVEN_BYTES_MAX {
+        return Cow::Borrowed(error);
+    }
+    let mut rest: Vec<&str> = Vec::new();
+    let mut after_given = false;
+    for (nth, line) in error.lines().enumerate() {
+        let said = line.trim();
+        let is_given = match said.len() {
+            0..LINE_BYTES_MIN => after_given,
+            _ => (1..LINES_MAX).contains(&nth) && holds_line(arguments, said),
+        };
+        after_given = is_given;
+        if !is_given {
+            rest.push(line);
+        }
+    }
+    if rest.len() == error.lines().count() {
+        return Cow::Borrowed(error);
+    }
+    Cow::Owned(rest.join("\n"))
+}
+
+/// Whether a line stands in JSON.
+fn holds_line(json: &str, line: &str) -> bool {
+    if !line.contains(['"', '\\', '\t']) {
+        return memmem::find(json.as_bytes(), line.as_bytes()).is_some();
+    }
+    let escaped = serde_json::Value::from(line).to_string();
+    let inner = &escaped.as_bytes()[1..escaped.len() - 1];
+    memmem::find(json.as_bytes(), inner).is_some()
+}
+
 /// The host of an address, by which a page names itself.
 fn host(address: &str) -> Option<&str> {
     let (_, behind) = address.split_once("://")?;

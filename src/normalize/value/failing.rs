@@ -18,7 +18,7 @@ use super::refusal::{graphql_error, refusal, tells_of_thing};
 use super::response::{misfits, own_error, response_error};
 use super::sample::cut;
 use super::wide::trimmed_start;
-use super::{failure, member, unquote};
+use super::{failure, failure_of_call, member, unquote};
 
 /// How much of the first line is looked at.
 const LOOKED_AT_BYTES_MAX: usize = 160;
@@ -121,10 +121,7 @@ const STATUSES: [(&str, &str); 14] = [
 
 /// Whether a result's words say that the call failed.
 pub(crate) fn reads_as_failure(text: &str) -> bool {
-    // Some draw a sign or a box before it.
-    let is_drawn =
-        |sign: char| sign.is_whitespace() || !(sign.is_ascii() || sign.is_alphanumeric());
-    let text = text.trim_start_matches(is_drawn).trim_end();
+    let text = without_drawing(text).trim_end();
     if let Some(code) = text.strip_prefix("Process exited with code ") {
         return code.starts_with(|digit: char| matches!(digit, '1'..='9'));
     }
@@ -155,6 +152,29 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
                     .iter()
                     .any(|words| starts(words) && !is_dated(&line[words.len()..]))))
 }
+
+/// A text without the sign or the box that some draw before it. It may still be JSON text, in which the ends of lines and such signs
+/// are written as escapes.
+fn without_drawing(text: &str) -> &str {
+    let is_drawn =
+        |sign: char| sign.is_whitespace() || !(sign.is_ascii() || sign.is_alphanumeric());
+    let mut text = text.trim_start_matches(is_drawn);
+    while let Some(escape) = text.strip_prefix('\\') {
+        let is_line = escape.starts_with(['n', 'r', 't']);
+        let bytes = if is_line { 1 } else { "u2500".len() };
+        let Some((sign, rest)) = escape.split_at_checked(bytes) else {
+            break;
+        };
+        if !is_line && !DRAWN.iter().any(|signs| sign.starts_with(signs)) {
+            break;
+        }
+        text = rest.trim_start_matches(is_drawn);
+    }
+    text
+}
+
+/// How the escapes of lines, boxes, crosses and warning signs begin.
+const DRAWN: [&str; 3] = ["u25", "u26", "u27"];
 
 /// Whether a line begins with a number, as those of a log do that say when.
 fn is_dated(line: &str) -> bool {
@@ -320,7 +340,7 @@ pub(crate) fn failure_of(
     let inner = result.filter(|_| whole != result);
     let failure_in = |result| failure_in(result, arguments);
     let error = whole.and_then(failure_in).or_else(|| failure_in(inner?))?;
-    Some(told_by_result(error, result))
+    Some(told_by_result(error, result, arguments))
 }
 
 /// Longest result that is undone from its quotes to see whether it reads as a failure.
@@ -342,7 +362,7 @@ fn failure_in(result: &str, arguments: &str) -> Option<Failure> {
         if words.starts_with('{') {
             return failure_in_object(&words, arguments);
         }
-        return reads_as_failure(&words).then(|| failure(&unquote(result)));
+        return reads_as_failure(&words).then(|| failure_of_call(&unquote(result), arguments));
     }
     failure_in_object(result, arguments)
 }
@@ -358,7 +378,7 @@ fn failure_in_object(object: &str, arguments: &str) -> Option<Failure> {
         };
         refused().or_else(|| answered().map(Cow::Owned))
     };
-    error_in(object, arguments).or_else(|| said().map(|why| failure(&why)))
+    error_in(object, arguments).or_else(|| said().map(|why| failure_of_call(&why, arguments)))
 }
 
 /// The same where a member named for errors tells it.
@@ -372,7 +392,8 @@ fn error_in(object: &str, arguments: &str) -> Option<Failure> {
         return Some(failure(""));
     }
     let error = member(object, &["error"])?;
-    (!is_nothing(error) && !tells_of_thing(object, arguments)).then(|| failure(&unquote(error)))
+    let fails = !is_nothing(error) && !tells_of_thing(object, arguments);
+    fails.then(|| failure_of_call(&unquote(error), arguments))
 }
 
 /// What a sheet shows in a cell whose formula fails.
@@ -399,10 +420,10 @@ fn cell_error(result: &str) -> Option<&'static str> {
 /// How the names of members end that tell of an error.
 static ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("rror\""));
 
-/// A failure without words takes the result's, which is then all that was said.
-pub(crate) fn told_by_result(error: Failure, result: Option<&str>) -> Failure {
+/// A failure without words takes the result's, which is then all that was said to these arguments.
+pub(crate) fn told_by_result(error: Failure, result: Option<&str>, arguments: &str) -> Failure {
     match result {
-        Some(result) if error.text.is_empty() => failure(result),
+        Some(result) if error.text.is_empty() => failure_of_call(result, arguments),
         _ => error,
     }
 }
@@ -491,6 +512,9 @@ mod tests {
             "> build\nnpm error errno 2",
             "FATAL: password authentication failed",
             "❌ Error: no key",
+            "\u{2577}\n\u{2502} Error: the state is locked",
+            r"\u2577\n\u2502 Error: the state is locked",
+            r"\u274c Error: no key",
             "[ERROR] no key",
             "Error - no key",
             "Tool execution failed",
@@ -520,6 +544,8 @@ mod tests {
             "What the report says of the upload that failed: it was large",
             "503",
             "错误处理：指南",
+            r"\u0041 Error: no key",
+            r"\u25",
         ] {
             assert!(!reads_as_failure(text), "{text}");
         }

@@ -34,6 +34,9 @@ const SCATTERED_ID_BYTES_MIN: usize = 16;
 const SCATTERED_NUMBERS_MIN: usize = 3;
 const SCATTERED_LETTERS_MAX: usize = 6;
 
+/// Shortest word in which more letters may follow each other: what has a meaning is not that long.
+const LONG_ID_BYTES_MIN: usize = 40;
+
 /// What the name of a pod ends in: the hash of its template, of 32 bits in other signs for decimal digits, and a few signs by
 /// chance, without vowels.
 const POD_HASH: &[u8] = b"456789bcdf";
@@ -426,7 +429,8 @@ impl Word {
             && digits >= 3;
         let is_scattered = length >= SCATTERED_ID_BYTES_MIN
             && numbers >= SCATTERED_NUMBERS_MIN
-            && parts().all(|part| is_number(&part) || part.len() <= SCATTERED_LETTERS_MAX);
+            && (length >= LONG_ID_BYTES_MIN
+                || parts().all(|part| is_number(&part) || part.len() <= SCATTERED_LETTERS_MAX));
         (is_hex || is_mixed || is_scattered).then(|| self.replaced(self.end, ID))
     }
 }
@@ -478,6 +482,10 @@ mod tests {
         check("01JP8DCEN40Y2ZN44C3QT5PAZZ", "<id>");
         check("id cn31oekp2vyucyb4bbgw8awki", "id <id>");
         check("Request ID: 7TXEJ9U1OHCF5UCZ", "Request ID: <id>");
+        check(
+            "RequestID: H3UG1RTN4VVAAEXT3C3QQFCRFFVVKQNSOAEMVJFQASUAAJG,",
+            "RequestID: <id>,",
+        );
         check("worker pid 4711 died", "worker pid <pid> died");
         check("PID=4711", "PID=<pid>");
         check("{\"pid\": 4711}", "{\"pid\": <pid>}");

@@ -1,0 +1,100 @@
+//! What is kept of an error: its words, and a hash by which it is known again.
+
+use std::borrow::Cow;
+
+use crate::engine::event::{ERROR_BYTES_MAX, Failure};
+use crate::engine::policy::ToolSettings;
+
+use super::digest::Reader;
+use super::echo::{without_echo, without_given_lines};
+use super::sample::cut;
+use super::{complaint, failing, places, redact, told_lines, transient};
+
+/// An error in words: its text redacted and cut at [`ERROR_BYTES_MAX`], its hash over the whole with volatile parts
+/// masked, and without where in a file it was met. Of a traceback, the last line is the error; of a longer text, the lines that
+/// speak of errors are kept, and where these are too long to be kept, the hash is over them.
+pub(crate) fn failure(text: &str) -> Failure {
+    failure_of_call(text, "")
+}
+
+/// The same of a call with these arguments, as JSON: lines that they gave are not what went wrong. Of a text that is too long to
+/// be kept, the hash leaves out what they said as well; of a shorter one, the engine sees that by itself.
+pub(crate) fn failure_of_call(text: &str, arguments: &str) -> Failure {
+    let text = failing::end_of_traceback(text).unwrap_or(text);
+    let text = failing::said_by_powershell(text).unwrap_or(text);
+    let text = &*complaint::without_values(text);
+    let text = &*without_given_lines(text, arguments);
+    let told = told_lines::told_lines(text);
+    // Twice the limit, so that a secret which the limit would cut in two is still recognised.
+    let head = cut(told.trim(), ERROR_BYTES_MAX * 2);
+    let mut reader = Reader::for_output(&ToolSettings::PLAIN);
+    let text_of_all = places::without_places(text);
+    // What is known by its words needs no more; a text that was cut is known by what it says of errors.
+    let is_cut = told.len() > ERROR_BYTES_MAX;
+    let known_by = if is_cut {
+        told_lines::lines_of_error(&text_of_all)
+    } else {
+        Cow::Borrowed(&*text_of_all)
+    };
+    let given = if is_cut { arguments } else { "" };
+    reader.whole_text(&without_echo(&known_by, given));
+    Failure {
+        text: cut(&redact::text(head), ERROR_BYTES_MAX).into(),
+        masked: reader.told().masked,
+        transient: transient::is_transient(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::failure_of_call;
+
+    /// Given a patch that does not fit, the error is what is said of it, whatever its lines are; the first line stays.
+    #[test]
+    fn lines_that_were_given_are_no_error() {
+        let fails = |name: &str| {
+            let line = format!("    let {name} = self.{name}.lock();");
+            let arguments = format!(
+                r#"{{"command":["apply_patch","@@ fn a\n {line}\n-   return Some(\"{name}\");\n }}\n+   None"]}}"#
+            );
+            let error = format!(
+                "Failed to find expected lines in /a.rs:\n{line}\n   return Some(\"{name}\");\n}}\nNothing was changed."
+            );
+            failure_of_call(&error, &arguments)
+        };
+        let first = fails("bank");
+        assert_eq!(
+            &*first.text,
+            "Failed to find expected lines in /a.rs:\nNothing was changed."
+        );
+        assert_eq!(first, fails("stream"));
+        let one_line = r#"{"name":"Nobody has this name."}"#;
+        assert_eq!(
+            &*failure_of_call("Nobody has this name.", one_line).text,
+            "Nobody has this name."
+        );
+    }
+
+    /// Given a page that turns the caller away and names its host, the error is the same at each host; a short one is not, of which
+    /// the engine sees what the arguments said.
+    #[test]
+    fn long_errors_are_known_without_what_was_asked() {
+        let masked = |host: &str, page: &str| {
+            let arguments = format!(r#"{{"url":"https://{host}/product/1"}}"#);
+            failure_of_call(&page.replace("HOST", host), &arguments).masked
+        };
+        let page = format!(
+            "HOST needs to see that you are human. {}",
+            "Wait here. ".repeat(30)
+        );
+        assert_eq!(
+            masked("shop.example", &page),
+            masked("mill.example.org", &page)
+        );
+        let short = "HOST needs to see that you are human.";
+        assert_ne!(
+            masked("shop.example", short),
+            masked("mill.example.org", short)
+        );
+    }
+}
