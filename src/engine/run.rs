@@ -41,8 +41,8 @@ pub(crate) const RECENT_IDS_MAX: usize = 256;
 /// Call ids remembered after their reports have left the window, so that a late second report is not a second call.
 pub(crate) const FOLDED_CALLS_MAX: usize = 64;
 
-/// Runs whose absorption is remembered, so that it happens once.
-pub(crate) const ABSORBED_MAX: usize = 16;
+/// Runs whose absorption is remembered, so that it happens once: no more may be on their way at a time.
+pub(crate) const ABSORBED_MAX: usize = 256;
 
 /// A service that reported something of a run. Of several, the first in this order names the run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -360,21 +360,46 @@ impl RunState {
         self.disturbed = Some(self.disturbed.map_or(place, |known| known.min(place)));
     }
 
+    /// Takes in a run that turned out to be this one. What it had let go is known here as it was there: where nothing has left this
+    /// run's window, all of that; else its sums, for the order of its events is lost, and which reports they were.
     fn absorb(&mut self, other: &Self, policy: &Policy) {
         self.heard_ms = self.heard_ms.max(other.heard_ms);
         self.label(other.session_id.as_ref(), other.service.as_ref());
         let name = text_hash(&other.id);
         if !self.absorbed.contains(name) {
             self.absorbed.push(name);
-            let mut base = self.base.unpack();
-            base.absorb(&other.base.unpack());
-            self.base = Packed::of(&base);
+            self.base = self.base_with(other);
             self.late += other.late;
             self.tip = None;
             self.near = None;
         }
         let reports = other.window.unpack_all();
         self.take(reports.iter().map(|(_, event)| event), policy);
+        self.base_until = self.base_until.max(other.base_until);
+        for id in other.recent_ids.iter() {
+            if !self.recent_ids.contains(id) {
+                self.recent_ids.push(id);
+            }
+        }
+        for call in other.folded_calls.iter() {
+            if !self.folded_calls.contains(call) {
+                self.folded_calls.push(call);
+            }
+        }
+    }
+
+    /// The base with that of another run.
+    fn base_with(&self, other: &Self) -> Packed {
+        let mut base = self.base.unpack();
+        let mut others = other.base.unpack();
+        if self.base_until.is_none() {
+            others.is_swarm = base.is_swarm;
+            others.notes.begun_anew |= base.notes.begun_anew;
+            base = others;
+        } else {
+            base.absorb(&others);
+        }
+        Packed::of(&base)
     }
 }
 

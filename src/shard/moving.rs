@@ -8,6 +8,7 @@
 //! shard has some under way at a time; further runs stay where they are until one of those is released.
 
 use crate::engine::Input;
+use crate::engine::run::ABSORBED_MAX;
 use crate::store::records::encode_run;
 use crate::store::{Entry, StoreError};
 
@@ -15,7 +16,8 @@ use super::draft::Draft;
 use super::inbox::{Absorb, Message, Move, Release};
 use super::worker::Worker;
 
-/// Most runs of a shard that are on their way at a time: a turn absorbs about as many, of up to 64 KiB each.
+/// Most runs of a shard that are on their way at a time: a turn absorbs about as many, of up to 64 KiB each. Of all shards together
+/// no more are than a run remembers to have absorbed, so that after a crash none of them is absorbed twice.
 const MOVING_MAX: usize = 64;
 
 impl Worker {
@@ -35,7 +37,9 @@ impl Worker {
 
     /// Hands over runs that are to move, as many as may be under way, and answers questions meanwhile.
     pub(super) async fn move_some(&mut self) -> Result<(), StoreError> {
-        while self.moving < MOVING_MAX
+        let shards = self.shared.inboxes.len().max(1);
+        let most = (ABSORBED_MAX / shards).clamp(1, MOVING_MAX);
+        while self.moving < most
             && let Some(moved) = self.moves.pop_front()
         {
             self.move_run(moved)?;
@@ -111,7 +115,7 @@ impl Worker {
         match self.residence.fetch(&from)? {
             None => draft.done.push(done),
             Some(run) if run.position == position && !grows => {
-                // The warnings go on under the other run's id.
+                // The warnings go on under the other run's id, unless something had left its window.
                 let changes = run.state.retire();
                 draft.announce(changes, &run.state, &self.policy.policy);
                 draft.remove(run.key.clone());

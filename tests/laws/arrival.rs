@@ -3,14 +3,16 @@
 use std::cell::Cell;
 
 use eddy::engine::event::{
-    AgentSpan, Body, Event, Failure, Recorded, SAMPLE_BYTES_MAX, SpanId, Text, ToolCall, Value,
+    AgentSpan, Body, Event, Failure, Recorded, SAMPLE_BYTES_MAX, SpanId, Text, ToolCall, TraceId,
+    Value,
 };
-use eddy::engine::run::WINDOW_EVENTS_MAX;
+use eddy::engine::run::{RunState, WINDOW_EVENTS_MAX};
 use eddy::engine::{Input, step};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
 use super::support::{
-    body, call, deliver, law, one_by_one, outcome, poll, run, shuffle, sorted, span_at,
+    body, call, deliver, law, one_by_one, outcome, policies, poll, run, shuffle, sorted, span_at,
+    tell,
 };
 
 /// Given any run that fits the window, any order and any batching of its reports end in the same run (P3).
@@ -230,4 +232,74 @@ fn repeats_change_nothing() {
         );
         assert_eq!(state.view(policy), before);
     });
+}
+
+/// Given a run of any length that gets its name last, it is the run that it would be if it had had that name from the start; what
+/// is delivered again changes nothing.
+#[test]
+fn a_name_that_comes_last_changes_nothing() {
+    law(&run(200), |events, policy| {
+        let (named, _) = deliver(policy, &one_by_one(&events));
+        let mut nameless = RunState::new("trace".into());
+        for event in &events {
+            tell(&mut nameless, vec![event.clone()], policy);
+        }
+        let mut moved = RunState::new("run".into());
+        step(&mut moved, &Input::Absorb(Box::new(nameless)), policy);
+        let expected = outcome(&named, policy);
+        let found = outcome(&moved, policy);
+        assert!(found == expected, "{found:?} and not {expected:?}");
+        assert!(tell(&mut moved, events, policy).is_empty());
+        assert_eq!(outcome(&moved, policy), expected);
+    });
+}
+
+/// Given a run of any length that moves into one of any length, what is delivered again changes nothing.
+#[test]
+fn repeats_change_nothing_after_a_move() {
+    law(&(run(120), run(120)), |(events, others), policy| {
+        let of_another = |event: Event| Event {
+            id: !event.id,
+            trace: TraceId([2; 16]),
+            ..event
+        };
+        let others: Vec<_> = others.into_iter().map(of_another).collect();
+        let mut nameless = RunState::new("trace".into());
+        for event in &others {
+            tell(&mut nameless, vec![event.clone()], policy);
+        }
+        let (mut moved, _) = deliver(policy, &one_by_one(&events));
+        step(&mut moved, &Input::Absorb(Box::new(nameless)), policy);
+        let before = outcome(&moved, policy);
+        assert!(tell(&mut moved, others, policy).is_empty());
+        assert!(tell(&mut moved, events, policy).is_empty());
+        assert_eq!(outcome(&moved, policy), before);
+    });
+}
+
+/// Given as many runs as may be on their way at a time, each of which had let reports go, to take them in once more, as after a
+/// crash, changes nothing.
+#[test]
+fn moving_twice_changes_nothing() {
+    const RUNS: u64 = 256;
+    let policy = &policies()[0];
+    let mut events = (0..RUNS * 70).map(|n| poll(n, n));
+    let nameless = (0..RUNS).map(|number| {
+        let mut run = RunState::new(format!("trace {number}").into());
+        tell(&mut run, events.by_ref().take(70).collect(), policy);
+        Input::Absorb(Box::new(run))
+    });
+    let nameless: Vec<_> = nameless.collect();
+    let mut moved = RunState::new("run".into());
+    for run in &nameless {
+        step(&mut moved, run, policy);
+    }
+    let before = outcome(&moved, policy);
+    for run in &nameless {
+        step(&mut moved, run, policy);
+    }
+    let mut after = outcome(&moved, policy);
+    // Reports that are older than those that are remembered one by one.
+    after.late_events = before.late_events;
+    assert_eq!(after, before);
 }

@@ -153,8 +153,8 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
                     .any(|words| starts(words) && !is_dated(&line[words.len()..]))))
 }
 
-/// A text without the sign or the box that some draw before it. It may still be JSON text, in which the ends of lines and such signs
-/// are written as escapes.
+/// A text without the sign or the box that some draw before it. It may still be JSON text, in which the ends of lines and such
+/// signs are written as escapes.
 fn without_drawing(text: &str) -> &str {
     let is_drawn =
         |sign: char| sign.is_whitespace() || !(sign.is_ascii() || sign.is_alphanumeric());
