@@ -5,44 +5,19 @@
 //! clock, a random generator or an allocator makes is masked; what is counted stays, as do offsets, page numbers,
 //! percentages, versions, plain dates and small integers. One scan over the words of a text, no regular expressions.
 
-use std::ops::{Range, RangeInclusive};
+mod ids;
+
+use std::ops::Range;
 
 use super::clock::{clock_time, date, fraction, number, skip, stamp, stamp_time, unit, zone};
 use super::scratch::{Scratch, Written};
-use super::{elements, wide};
+use super::wide;
 
 const TIME: &str = "<time>";
 const ID: &str = "<id>";
 const DURATION: &str = "<duration>";
 const PROCESS: &str = "<pid>";
 const ADDRESS: &str = "<address>";
-
-/// Shortest run of hex digits, one of them a decimal digit, that counts as a generated id: 8 bytes in hex. Shorter ones
-/// are often abbreviated commits and colours, which mean something.
-const HEX_ID_BYTES_MIN: usize = 16;
-
-/// The same where there are several numbers in it, with letters in between, as in the ids of containers.
-const HEX_ID_BYTES_MIXED_MIN: usize = 12;
-const HEX_ID_NUMBERS_MIN: usize = 2;
-
-/// Shortest run of mixed letters and digits that counts as a generated id; request ids of the large providers are longer.
-const MIXED_ID_BYTES_MIN: usize = 20;
-
-/// Shortest word with so many numbers in it that it counts as a generated id, though its letters are of one case; most letters in a
-/// row, which in what is made by chance are few.
-const SCATTERED_ID_BYTES_MIN: usize = 16;
-const SCATTERED_NUMBERS_MIN: usize = 3;
-const SCATTERED_LETTERS_MAX: usize = 6;
-
-/// Shortest word in which more letters may follow each other: what has a meaning is not that long.
-const LONG_ID_BYTES_MIN: usize = 40;
-
-/// What the name of a pod ends in: the hash of its template, of 32 bits in other signs for decimal digits, and a few signs by
-/// chance, without vowels.
-const POD_HASH: &[u8] = b"456789bcdf";
-const POD_HASH_BYTES: RangeInclusive<usize> = 8..=10;
-const POD_SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-const POD_SUFFIX_BYTES: usize = 5;
 
 /// Most parts of a duration, from days to nanoseconds.
 const DURATION_PARTS_MAX: usize = 7;
@@ -243,6 +218,7 @@ impl Word {
             .or_else(|| self.uuid(bytes))
             .or_else(|| self.pod(bytes))
             .or_else(|| self.reference(bytes))
+            .or_else(|| self.token(bytes))
             .or_else(|| self.id(bytes))
     }
 
@@ -364,75 +340,6 @@ impl Word {
             by: PROCESS,
         })
     }
-
-    /// Hex digits in groups of 8, 4, 4, 4 and 12.
-    fn uuid(&self, bytes: &[u8]) -> Option<Volatile> {
-        if !self.is_hex() || self.len() != 8 || bytes.get(self.end) != Some(&b'-') {
-            return None;
-        }
-        let mut at = self.end;
-        for group in [4, 4, 4, 12] {
-            let to = at + 1 + group;
-            let digits = bytes.get(at + 1..to)?;
-            if bytes[at] != b'-' || !digits.iter().all(u8::is_ascii_hexdigit) {
-                return None;
-            }
-            at = to;
-        }
-        if bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
-            return None;
-        }
-        Some(self.replaced(at, ID))
-    }
-
-    /// `5d9c7b6f4-x2x9z` behind a hyphen: what Kubernetes adds to the name of each new pod of a deployment.
-    fn pod(&self, bytes: &[u8]) -> Option<Volatile> {
-        let is_behind = self.start > 0 && bytes[self.start - 1] == b'-';
-        if !is_behind || !POD_HASH_BYTES.contains(&self.len()) || bytes.get(self.end) != Some(&b'-')
-        {
-            return None;
-        }
-        let to = self.end + 1 + POD_SUFFIX_BYTES;
-        let suffix = bytes.get(self.end + 1..to)?;
-        let mut hash = bytes[self.start..self.end].iter();
-        let is_pod = hash.all(|byte| POD_HASH.contains(byte))
-            && suffix.iter().all(|byte| POD_SUFFIX.contains(byte));
-        if !is_pod || bytes.get(to).is_some_and(u8::is_ascii_alphanumeric) {
-            return None;
-        }
-        Some(self.replaced(to, ID))
-    }
-
-    /// An element of a page, as `elements` knows it.
-    fn reference(&self, bytes: &[u8]) -> Option<Volatile> {
-        let to = elements::reference_end(bytes, self.start)?;
-        Some(self.replaced(to, ID))
-    }
-
-    /// Long hex digits, letters of both cases mixed with digits, or letters among which numbers are scattered.
-    fn id(&self, bytes: &[u8]) -> Option<Volatile> {
-        let word = &bytes[self.start..self.end];
-        let length = word.len();
-        if length < HEX_ID_BYTES_MIXED_MIN {
-            return None;
-        }
-        let is_number = |part: &&[u8]| part[0].is_ascii_digit();
-        let parts = || word.chunk_by(|one, next| one.is_ascii_digit() == next.is_ascii_digit());
-        let (numbers, digits) = parts()
-            .filter(is_number)
-            .fold((0, 0), |(numbers, digits), part| {
-                (numbers + 1, digits + part.len())
-            });
-        let is_hex = self.is_hex() && (length >= HEX_ID_BYTES_MIN || numbers >= HEX_ID_NUMBERS_MIN);
-        let is_mixed = self.classes & (LOWER | UPPER) == LOWER | UPPER
-            && length >= MIXED_ID_BYTES_MIN
-            && digits >= 3;
-        let is_scattered = length >= SCATTERED_ID_BYTES_MIN
-            && numbers >= SCATTERED_NUMBERS_MIN
-            && (length >= LONG_ID_BYTES_MIN
-                || parts().all(|part| is_number(&part) || part.len() <= SCATTERED_LETTERS_MAX));
-        (is_hex || is_mixed || is_scattered).then(|| self.replaced(self.end, ID))
-    }
 }
 
 #[cfg(test)]
@@ -504,13 +411,32 @@ mod tests {
     fn pods_are_masked() {
         check("api-5d9c7b6f4-x2x9z 0/1 Running", "api-<id> 0/1 Running");
         check("pod/web-ui-6b7f9c8d45-tqfnz", "pod/web-ui-<id>");
+        check("account-api-42356b207-qcubv", "account-api-42356b207-qcubv");
+        check("account-api-42356b207-3ffmh", "account-api-<id>");
         for kept in [
             "5d9c7b6f4-x2x9z",
             "api-5d9c7b6f4-x2x9zz",
             "api-5d9c7b6f4-ready",
+            "api-5D9C7B6F4-x2x9z",
             "api-version10-x2x9z",
             "api-5d9c7b6f4",
         ] {
+            check(kept, kept);
+        }
+    }
+
+    /// Given an address with what is drawn anew for each visit, that is masked; what says which page it is stays.
+    #[test]
+    fn tokens_in_addresses_are_masked() {
+        check(
+            "https://a.example/login?next=/b&s=9b3dba9381",
+            "https://a.example/login?next=/b&s=<id>",
+        );
+        check(
+            "/callback?state=af0ifjsldkj9&page=2",
+            "/callback?state=<id>&page=2",
+        );
+        for kept in ["?page=9b3dba9381", "?s=20261121", "?s=9b3d", "s=9b3dba9381"] {
             check(kept, kept);
         }
     }

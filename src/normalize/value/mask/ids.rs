@@ -1,0 +1,134 @@
+//! What is drawn by chance, or made of a random number: ids, tokens, and the names of pods.
+
+use std::ops::RangeInclusive;
+
+use super::super::elements;
+use super::{ID, LOWER, UPPER, Volatile, Word};
+
+/// Shortest run of hex digits, one of them a decimal digit, that counts as a generated id: 8 bytes in hex. Shorter ones
+/// are often abbreviated commits and colours, which mean something.
+const HEX_ID_BYTES_MIN: usize = 16;
+
+/// The same where there are several numbers in it, with letters in between, as in the ids of containers.
+const HEX_ID_BYTES_MIXED_MIN: usize = 12;
+const HEX_ID_NUMBERS_MIN: usize = 2;
+
+/// Shortest run of mixed letters and digits that counts as a generated id; request ids of the large providers are longer.
+const MIXED_ID_BYTES_MIN: usize = 20;
+
+/// Shortest word with so many numbers in it that it counts as a generated id, though its letters are of one case; most letters in a
+/// row, which in what is made by chance are few.
+const SCATTERED_ID_BYTES_MIN: usize = 16;
+const SCATTERED_NUMBERS_MIN: usize = 3;
+const SCATTERED_LETTERS_MAX: usize = 6;
+
+/// Shortest word in which more letters may follow each other: what has a meaning is not that long.
+const LONG_ID_BYTES_MIN: usize = 40;
+
+/// What the name of a pod ends in: the hash of its template, in hex digits or what stands for decimal ones, and a few signs by
+/// chance. Where these look like a word, they are one.
+const POD_HASH_BYTES: RangeInclusive<usize> = 8..=10;
+const POD_SUFFIX_BYTES: usize = 5;
+
+/// Names of parts of an address whose values are drawn anew for each visit, in lower case, and the shortest such value.
+const TOKENS: [&[u8]; 14] = [
+    b"s",
+    b"sid",
+    b"session",
+    b"session_id",
+    b"sessionid",
+    b"token",
+    b"csrf",
+    b"nonce",
+    b"state",
+    b"ticket",
+    b"sig",
+    b"signature",
+    b"rand",
+    b"request_id",
+];
+const TOKEN_BYTES_MIN: usize = 8;
+
+impl Word {
+    /// Hex digits in groups of 8, 4, 4, 4 and 12.
+    pub(super) fn uuid(&self, bytes: &[u8]) -> Option<Volatile> {
+        if !self.is_hex() || self.len() != 8 || bytes.get(self.end) != Some(&b'-') {
+            return None;
+        }
+        let mut at = self.end;
+        for group in [4, 4, 4, 12] {
+            let to = at + 1 + group;
+            let digits = bytes.get(at + 1..to)?;
+            if bytes[at] != b'-' || !digits.iter().all(u8::is_ascii_hexdigit) {
+                return None;
+            }
+            at = to;
+        }
+        if bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
+            return None;
+        }
+        Some(self.replaced(at, ID))
+    }
+
+    /// `5d9c7b6f4-x2x9z` behind a hyphen: what Kubernetes adds to the name of each new pod of a deployment.
+    pub(super) fn pod(&self, bytes: &[u8]) -> Option<Volatile> {
+        let is_behind = self.start > 0 && bytes[self.start - 1] == b'-';
+        if !is_behind || !POD_HASH_BYTES.contains(&self.len()) || bytes.get(self.end) != Some(&b'-')
+        {
+            return None;
+        }
+        let to = self.end + 1 + POD_SUFFIX_BYTES;
+        let suffix = bytes.get(self.end + 1..to)?;
+        let is_vowel = |byte: &u8| matches!(byte, b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
+        let by_chance = suffix.iter().any(u8::is_ascii_digit) || !suffix.iter().any(is_vowel);
+        let is_lower = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
+        let is_pod =
+            self.is_hex() && self.classes & UPPER == 0 && by_chance && suffix.iter().all(is_lower);
+        if !is_pod || bytes.get(to).is_some_and(u8::is_ascii_alphanumeric) {
+            return None;
+        }
+        Some(self.replaced(to, ID))
+    }
+
+    /// `9b3dba9381` in `?s=9b3dba9381`: letters and digits behind one of [`TOKENS`] in an address.
+    pub(super) fn token(&self, bytes: &[u8]) -> Option<Volatile> {
+        let before = bytes[..self.start].strip_suffix(b"=")?;
+        let sign = before
+            .iter()
+            .rposition(|byte| matches!(byte, b'?' | b'&' | b';'))?;
+        let is_one = |token: &&[u8]| before[sign + 1..].eq_ignore_ascii_case(token);
+        let is_drawn = self.classes & (LOWER | UPPER) != 0 && self.len() >= TOKEN_BYTES_MIN;
+        (is_drawn && TOKENS.iter().any(is_one)).then(|| self.replaced(self.end, ID))
+    }
+
+    /// An element of a page, as `elements` knows it.
+    pub(super) fn reference(&self, bytes: &[u8]) -> Option<Volatile> {
+        let to = elements::reference_end(bytes, self.start)?;
+        Some(self.replaced(to, ID))
+    }
+
+    /// Long hex digits, letters of both cases mixed with digits, or letters among which numbers are scattered.
+    pub(super) fn id(&self, bytes: &[u8]) -> Option<Volatile> {
+        let word = &bytes[self.start..self.end];
+        let length = word.len();
+        if length < HEX_ID_BYTES_MIXED_MIN {
+            return None;
+        }
+        let is_number = |part: &&[u8]| part[0].is_ascii_digit();
+        let parts = || word.chunk_by(|one, next| one.is_ascii_digit() == next.is_ascii_digit());
+        let (numbers, digits) = parts()
+            .filter(is_number)
+            .fold((0, 0), |(numbers, digits), part| {
+                (numbers + 1, digits + part.len())
+            });
+        let is_hex = self.is_hex() && (length >= HEX_ID_BYTES_MIN || numbers >= HEX_ID_NUMBERS_MIN);
+        let is_mixed = self.classes & (LOWER | UPPER) == LOWER | UPPER
+            && length >= MIXED_ID_BYTES_MIN
+            && digits >= 3;
+        let is_scattered = length >= SCATTERED_ID_BYTES_MIN
+            && numbers >= SCATTERED_NUMBERS_MIN
+            && (length >= LONG_ID_BYTES_MIN
+                || parts().all(|part| is_number(&part) || part.len() <= SCATTERED_LETTERS_MAX));
+        (is_hex || is_mixed || is_scattered).then(|| self.replaced(self.end, ID))
+    }
+}
