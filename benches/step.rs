@@ -187,6 +187,7 @@ fn input(index: u64, novelty: u64) -> Input {
             refuses: false,
             sample,
             numbers: None,
+            items: Box::default(),
         })
     };
     let result = |number: u64| match value(number) {

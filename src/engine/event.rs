@@ -37,6 +37,12 @@ pub const SAMPLE_HEAD_BYTES: usize = 192;
 /// What stands in a sample for what was cut out of it.
 pub const SAMPLE_CUT: &str = "…";
 
+/// Fewest things that a result lists, to be known by these.
+pub const ITEMS_MIN: usize = 3;
+
+/// Most things by which a list is known.
+pub const ITEMS_MAX: usize = 12;
+
 /// Most numbers of a result that are followed from call to call; a result with more is compared as a whole.
 pub const NUMBERS_MAX: usize = 6;
 
@@ -187,13 +193,15 @@ pub enum Manner {
     Looks,
     /// It writes (state, memory, a file) or acts on something: what it does is progress.
     Writes,
+    /// It writes the agent's own plan (`TodoWrite`, `update_plan`): progress beside other calls, and none by itself.
+    Plans,
 }
 
 impl Manner {
     /// Whether it writes.
     #[must_use]
     pub fn writes(self) -> bool {
-        self == Self::Writes
+        matches!(self, Self::Writes | Self::Plans)
     }
 }
 
@@ -338,6 +346,9 @@ pub struct Value {
     pub sample: Text,
     /// The numbers in a result, where there are some and not too many.
     pub numbers: Option<Box<Numbers>>,
+    /// Of a result that lists [`ITEMS_MIN`] things or more (hits, rows, passages): hashes of these with volatile text masked, the
+    /// lowest [`ITEMS_MAX`] in order, so that of two lists with much in common the hashes have much in common; else empty.
+    pub items: Box<[u16]>,
 }
 
 /// The numbers in a result, by which it is seen whether they move one way from call to call.

@@ -52,6 +52,8 @@ pub(crate) use packing::{Packed, eight_bytes};
 
 /// Results that are remembered by hash, to tell a new one from an old one.
 pub(crate) const RESULTS_MAX: usize = 48;
+/// Items of results that are remembered by a part of their hash: those of eight lists that have nothing in common.
+pub(crate) const ITEMS_SEEN_MAX: usize = 96;
 /// Queries that are remembered to compare later ones with.
 pub(crate) const QUERIES_MAX: usize = 16;
 /// Agents that are remembered by name.
@@ -72,6 +74,8 @@ pub(crate) struct Fold {
     pub(crate) tallies: Tallies,
     /// Hashes of (tool, masked result), newest last, at most [`RESULTS_MAX`].
     pub(crate) results: RecentHashes<RESULTS_MAX>,
+    /// Parts of the hashes of (tool, item of a result), newest last, at most [`ITEMS_SEEN_MAX`].
+    pub(crate) items: VecDeque<u16>,
     pub(crate) tags: Tags,
     /// What each agent has done, at most [`AGENTS_MAX`], and what all the others have.
     pub(crate) work: Vec<Work>,
@@ -337,6 +341,7 @@ impl Fold {
             sketch: call.input.value().map_or(0, Value::sketch),
             hands_off: call.hands_off,
             may_act: judged.may_act(),
+            retells: judged.retells,
             gap_ns: judged.waiting.gap_ns,
             waited_ns: judged.waiting.waited_ns,
             asked: self.speech.instructions,

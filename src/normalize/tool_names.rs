@@ -26,6 +26,19 @@ const WRITES: [&str; 33] = [
     "modify", "apply", "click", "type",
 ];
 
+/// Names of tools that write the agent's own plan, in lower case without what stands between words: those of Claude Code and other
+/// coding agents, Codex, Gemini CLI and LangChain, Cline and Roo Code, `OpenHands`, and what others call the same.
+const PLANS: [&str; 8] = [
+    "todowrite",
+    "writetodos",
+    "updateplan",
+    "updatetodolist",
+    "managetodolist",
+    "tasktracker",
+    "updatetodos",
+    "setplan",
+];
+
 /// Words in the names of tools that look: what follows them is what they look at.
 const LOOKS: [&str; 17] = [
     "get",
@@ -93,6 +106,9 @@ pub(super) fn manner(tool: &str) -> Manner {
     if editors.iter().any(|name| tool.starts_with(name)) {
         return Manner::Writes;
     }
+    if PLANS.iter().any(|name| is_spelled(tool, name)) {
+        return Manner::Plans;
+    }
     let is_one = |all: &[&str], word: &str| all.iter().any(|one| word.eq_ignore_ascii_case(one));
     words(tool)
         .find_map(|word| {
@@ -103,6 +119,14 @@ pub(super) fn manner(tool: &str) -> Manner {
             }
         })
         .unwrap_or_default()
+}
+
+/// Whether a name is this one, in lower case, however it is spelled (`update_plan`, `updatePlan`).
+fn is_spelled(name: &str, plain: &str) -> bool {
+    let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
+    letters
+        .map(|letter| letter.to_ascii_lowercase())
+        .eq(plain.bytes())
 }
 
 /// The words of a name, however it is spelled: `create_issue`, `create-issue`, `createIssue`.
@@ -245,6 +269,9 @@ mod tests {
             "",
         ] {
             assert_ne!(manner(tool), Manner::Writes, "{tool}");
+        }
+        for tool in ["TodoWrite", "todo_write", "update_plan", "updatePlan"] {
+            assert_eq!(manner(tool), Manner::Plans, "{tool}");
         }
     }
 }

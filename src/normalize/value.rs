@@ -16,6 +16,7 @@ mod emptiness;
 pub(super) mod failing;
 mod failure;
 pub(super) mod hash;
+mod items;
 mod json;
 mod markers;
 mod mask;
@@ -327,6 +328,7 @@ fn input_value(reader: Reader<'_>) -> Recorded {
         refuses: false,
         sample: sample.finish(),
         numbers: None,
+        items: Box::default(),
     })
 }
 
@@ -350,6 +352,7 @@ fn output_value(reader: &Reader<'_>) -> Recorded {
         refuses: digest.refuses,
         sample: Text::default(),
         numbers: numbers.map(Box::new),
+        items: reader.items(),
     })
 }
 

@@ -103,6 +103,7 @@ fn value(of: u64) -> Recorded {
         refuses: false,
         sample: "".into(),
         numbers: None,
+        items: Box::default(),
     })
 }
 

@@ -66,6 +66,7 @@ fn event(trace: TraceId, place: usize, variety: usize, dice: &mut Dice) -> Event
             refuses: false,
             sample: format!("{{\"of\":{of}}}").into(),
             numbers: None,
+            items: Box::default(),
         })
     };
     let body = if dice.one_in(5) {

@@ -215,3 +215,61 @@ fn passages_are_the_same_whatever_they_score() {
     let warned = checked("", &asked(&hits));
     assert_ne!(warned["runs"][0]["warnings"], json!([]), "{warned:#}");
 }
+
+/// Given queries in other words whose hits are dealt from the same few, with one new one now and then, they find nothing new; other
+/// questions may find the same, and lists that shrink, or change for the same question, tell something.
+#[test]
+fn hits_that_were_listed_before() {
+    let hit = |n: usize| json!({"title": format!("How the mill number {n} was built"), "url": format!("https://mills.example/{n}")});
+    let hits = |call: usize| -> Vec<Value> {
+        let known = (0..9).filter(|n| !(n + call).is_multiple_of(3)).map(hit);
+        known.chain([hit(100 + call)]).collect()
+    };
+    let queries = [
+        "cost of a mill wheel",
+        "mill wheel cost",
+        "what does a mill wheel cost",
+        "cost mill wheel report",
+        "mill wheel: its cost",
+        "wheel of a mill, cost",
+        "cost of mill wheels statistics",
+    ];
+    let asked = |queries: &[String], hits: &dyn Fn(usize) -> Vec<Value>| -> Vec<Value> {
+        let asked = queries.iter().enumerate();
+        asked
+            .map(|(at, query)| {
+                made(
+                    "web_search",
+                    &json!({"query": query}),
+                    &json!({"results": hits(at)}),
+                )
+            })
+            .collect()
+    };
+    let queries = queries.map(str::to_owned);
+    assert!(is_warned_of(&asked(&queries, &hits)));
+    let new = |call: usize| (0..9).map(|n| hit(n + call * 5)).collect();
+    check(&asked(&queries, &new), &[]);
+    let others = ["oak", "lime", "stone", "straw", "iron", "glass", "brick"];
+    let others = others.map(|what| format!("where to buy {what} in Wakefield"));
+    check(&asked(&others, &hits), &[]);
+    let open = |left: usize| {
+        made(
+            "list_tickets",
+            &json!({"state": "open"}),
+            &json!((0..left).map(hit).collect::<Vec<_>>()),
+        )
+    };
+    let tickets: Vec<_> = (3..12).rev().map(open).collect();
+    check(&tickets, &[]);
+    let page = |page: usize| {
+        made(
+            "fetch_page",
+            &json!({"page": page}),
+            &json!({"items": (0..6).map(hit).collect::<Vec<_>>()}),
+        )
+    };
+    let pages: Vec<_> = (1..11).map(page).collect();
+    assert!(is_warned_of(&pages));
+    check(&pages[..9], &[]);
+}

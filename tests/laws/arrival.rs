@@ -60,6 +60,7 @@ fn scripts_do_not_matter() {
                 refuses: false,
                 sample,
                 numbers: None,
+                items: Box::default(),
             })
         })
     };

@@ -2,8 +2,8 @@
 
 use eddy::engine::event::{
     AgentSpan, Answer, Body, Command, ERROR_BYTES_MAX, Event, Failure, Handoff, ID_BYTES_MAX,
-    Manner, ModelCall, NAME_BYTES_MAX, NUMBERS_MAX, Recorded, RunEnd, SAMPLE_BYTES_MAX, SpanId,
-    Text, ToolCall, TraceId, Traits, Value,
+    ITEMS_MAX, Manner, ModelCall, NAME_BYTES_MAX, NUMBERS_MAX, Recorded, RunEnd, SAMPLE_BYTES_MAX,
+    SpanId, Text, ToolCall, TraceId, Traits, Value,
 };
 use eddy::engine::{Input, RunState, Service, step};
 use eddy::shard::router::RUN_ID_BYTES_MAX;
@@ -34,6 +34,9 @@ fn large_event(index: usize, kind: u8, again: bool) -> Event {
             refuses: false,
             sample: long(number ^ salt << 40, bytes),
             numbers: Some(Box::new(numbers(&[number as f64; NUMBERS_MAX]))),
+            items: (0..ITEMS_MAX as u64)
+                .map(|item| (number * 12 + item) as u16)
+                .collect(),
         })
     };
     let error = (kind & 2 == 0).then(|| Failure {

@@ -63,6 +63,7 @@ fn plain_event(index: usize, plain: Plain) -> Event {
             refuses: false,
             sample: format!("{{\"q\":\"{}\"}}", QUESTIONS[number as usize]).into(),
             numbers: None,
+            items: Box::default(),
         })
     };
     let body = match plain {

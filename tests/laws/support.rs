@@ -45,6 +45,9 @@ pub(crate) fn value(number: u64, empty: bool) -> Recorded {
         refuses: false,
         sample,
         numbers: (number & 1 == 1).then(|| Box::new(numbers(&[number as f64]))),
+        items: (0..number as u16 % 5 * 2)
+            .map(|item| (number as u16).wrapping_mul(12).wrapping_add(item))
+            .collect(),
     })
 }
 

@@ -224,6 +224,7 @@ fn tool_call(run_id: &str, agent: &str, call: u64) -> Event {
         refuses: false,
         sample: "{}".into(),
         numbers: None,
+        items: Box::default(),
     };
     let start_ns = 1_700_000_000_000_000_000 + call * 1_000_000_000;
     Event {

@@ -19,6 +19,7 @@ impl Clone for Fold {
             recent,
             tags,
             results,
+            items,
             tallies,
             warnings,
             control,
@@ -36,6 +37,7 @@ impl Clone for Fold {
         self.recent.clone_from(recent);
         self.tags.clone_from(tags);
         self.results.clone_from(results);
+        self.items.clone_from(items);
         self.tallies.clone_from(tallies);
         self.warnings.clone_from(warnings);
         self.control.clone_from(control);

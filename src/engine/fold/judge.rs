@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::bounded::{holds, push_bounded};
 use crate::engine::event::{Manner, Text, Value};
 use crate::engine::hash::mix;
 use crate::engine::policy::{Policy, ToolSettings};
@@ -14,7 +15,7 @@ use super::marks::CallMark;
 use super::totals::Spent;
 use super::trend::Trend;
 use super::waiting::Waiting;
-use super::{Fold, text_hash};
+use super::{Fold, ITEMS_SEEN_MAX, text_hash};
 
 /// What a call brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +36,7 @@ pub(crate) enum Outcome {
 #[derive(Clone, Debug)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "seven facts that do not depend on each other"
+    reason = "eight facts that do not depend on each other"
 )]
 pub(crate) struct Judged<'a> {
     pub(crate) call: &'a Call<'a>,
@@ -67,6 +68,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) similar: Option<u64>,
     /// It takes the next part of what there is, as the same call before did, and got some.
     pub(crate) takes_on: bool,
+    /// It lists things of which four fifths were listed before, to another question.
+    pub(crate) retells: bool,
     /// It failed in a way that may pass by itself.
     pub(crate) transient: bool,
     /// It gave nothing at all, as a note-taking tool or a shell's `mkdir` does, and did not even say that there is nothing.
@@ -163,7 +166,7 @@ impl Judged<'_> {
     /// name does not say that it looks.
     pub(crate) fn may_act(&self) -> bool {
         match self.call.manner {
-            Manner::Writes => true,
+            Manner::Writes | Manner::Plans => true,
             Manner::Looks => false,
             Manner::Unknown => self.is_terse(),
         }
@@ -201,6 +204,7 @@ impl Judged<'_> {
 struct Brought {
     outcome: Outcome,
     takes_on: bool,
+    retells: bool,
     result: Option<u64>,
     trend: Option<Box<Trend>>,
     jitters: bool,
@@ -256,6 +260,7 @@ impl Fold {
             shape: shape(sample),
             similar: None,
             takes_on: brought.takes_on,
+            retells: brought.retells,
             transient: call.error.is_some_and(|failure| failure.transient),
             silent: call
                 .output
@@ -276,8 +281,9 @@ impl Fold {
         let trend = Trend::in_result(call, before);
         let jitters = trend.as_ref().is_some_and(|trend| trend.jitters);
         let again = policy.progress_aware && makes_again(call, trend.as_deref(), before);
+        let retells = policy.progress_aware && self.retells(call, tool, key);
         let outcome = match self.outcome(call, tool, key) {
-            Outcome::Fresh if jitters || again => Outcome::Stale,
+            Outcome::Fresh if jitters || again || retells => Outcome::Stale,
             outcome => outcome,
         };
         let (outcome, takes_on) = super::batch::taken_on(outcome, call, policy.progress_aware);
@@ -287,10 +293,25 @@ impl Fold {
         Brought {
             outcome,
             takes_on,
+            retells,
             result: frame.or_else(|| result_of(call)),
             trend,
             jitters,
         }
+    }
+
+    /// Whether a call lists things of which four fifths were listed before by the same tool, and asks what was not asked lately:
+    /// where the same is asked again, it tells that some have come or gone.
+    fn retells(&self, call: &Call<'_>, tool: u64, key: Option<u64>) -> bool {
+        let items = call.output.value().map_or(&[][..], |value| &value.items);
+        if items.is_empty() || call.error.is_some() || call.manner.writes() {
+            return false;
+        }
+        let known = items
+            .iter()
+            .filter(|item| holds(&self.items, item_tag(tool, **item)));
+        let is_asked_anew = || key.is_some() && self.recent.of_key(key).next().is_none();
+        known.count() * 5 >= items.len() * 4 && is_asked_anew()
     }
 
     fn outcome(&self, call: &Call<'_>, tool: u64, key: Option<u64>) -> Outcome {
@@ -372,6 +393,12 @@ impl Fold {
         }
         if let Some(value) = judged.call.output.value() {
             self.know(mix(judged.tool_hash, value.masked));
+            for item in &value.items {
+                let tag = item_tag(judged.tool_hash, *item);
+                if !holds(&self.items, tag) {
+                    push_bounded(&mut self.items, tag, ITEMS_SEEN_MAX);
+                }
+            }
         }
     }
 }
@@ -379,6 +406,11 @@ impl Fold {
 /// An error among what is known of a tool: apart from its results.
 fn error_key(judged: &Judged<'_>) -> Option<u64> {
     Some(mix(judged.tool_hash, mix(judged.result?, 1)))
+}
+
+/// An item of a tool's results among those that are known.
+fn item_tag(tool: u64, item: u16) -> u16 {
+    tool as u16 ^ item
 }
 
 /// The gist of an error among what is known of a tool.

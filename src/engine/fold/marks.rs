@@ -15,7 +15,7 @@ use super::trend::Trend;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "four facts that do not depend on each other"
+    reason = "five facts that do not depend on each other"
 )]
 pub(crate) struct CallMark {
     /// Hash of the tool's name.
@@ -53,6 +53,8 @@ pub(crate) struct CallMark {
     pub(crate) hands_off: bool,
     /// It may have changed something: the tool writes, or what it gave is too short to be more than a word that it was done.
     pub(crate) may_act: bool,
+    /// As in [`Judged`](super::judge::Judged).
+    pub(crate) retells: bool,
     /// As in [`Waiting`](super::waiting::Waiting).
     pub(crate) gap_ns: u64,
     pub(crate) waited_ns: u64,

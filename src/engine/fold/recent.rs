@@ -164,6 +164,7 @@ mod tests {
             sketch: 0,
             hands_off: false,
             may_act: false,
+            retells: false,
             gap_ns: 0,
             waited_ns: 0,
             asked: 0,

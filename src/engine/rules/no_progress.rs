@@ -4,7 +4,7 @@
 //! A tool called at least three times with no state update and no memory write between its calls (LoopLens manual; looked at
 //! between consecutive calls, so that one early update does not silence the rule). Where progress is known: three rounds of
 //! calls of a tool, one after the other, that brought nothing new: the old result of an old question, an empty result, or an
-//! error.
+//! error. And a plan (`TodoWrite`, `update_plan`) that is written nine times with no other call in between.
 //!
 //! # Why it matters
 //! The run costs time and money and is no nearer to its goal.
@@ -29,6 +29,7 @@
 //! here, since several things may be waited for in turn, and so does one of a call that brought something new three times lately;
 //! and of a list that is gone through by number (seed 1, 2, 3), eight items must fail in the same way.
 
+use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::policy::{Policy, ToolCounts};
@@ -59,6 +60,9 @@ fn once_more(judged: &Judged<'_>) -> u32 {
 
 /// Whether calls of the tool bring nothing new any more.
 fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> Option<Finding> {
+    if judged.call.manner == Manner::Plans {
+        return merely_plans(fold, judged, settings);
+    }
     let asked = Asked::of(fold, judged);
     let tool = judged.tool_hash;
     if stands_aside(fold, judged, &asked) {
@@ -95,6 +99,27 @@ fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
         is_guess: judged.key.is_none(),
         ..Finding::of_calls(fold.tallies.of(RULE, tool), tool, judged)
     })
+}
+
+/// How many times as many calls it takes of a tool that writes the plan: with some, an agent that has only a text to write may well
+/// go through its list.
+const PLANS: u32 = 3;
+
+/// Whether the plan is written again and again, and nothing else is done.
+fn merely_plans(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> Option<Finding> {
+    let tool = judged.tool_hash;
+    let before = fold.recent.back();
+    let goes_on = before.is_some_and(|mark| mark.tool == tool);
+    if !goes_on {
+        fold.tallies.end(RULE, tool);
+    }
+    let tally = fold.tallies.of(RULE, tool);
+    if tally.has_counted_round(judged) {
+        return None;
+    }
+    tally.add(judged);
+    let enough = tally.count >= settings.calls.saturating_mul(PLANS);
+    enough.then(|| Finding::of_calls(tally, tool, judged))
 }
 
 /// Whether the question of a call was asked before.

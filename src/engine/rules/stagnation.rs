@@ -2,9 +2,10 @@
 //!
 //! # What it sees
 //! At least four calls of a tool within twelve that ask for the same in other words, and whose results are equal once times,
-//! ids and the like are masked, or differ in a few numbers alone that stand aside, such as scores. Five, where each opens
-//! another address (`https://…`) and brings the same page of at least 256 bytes: one that asks for a person, or one article at
-//! many sites. Ten, whatever is asked, of a result of 512 bytes or more: the number of the page is ignored, say.
+//! ids and the like are masked, or differ in a few numbers alone that stand aside, such as scores, or are lists of which four
+//! fifths or more were listed before and which are asked for in some of the same words. Five, where each opens another address
+//! (`https://…`) and brings the same page of at least 256 bytes: one that asks for a person, or one article at many sites. Ten,
+//! whatever is asked, of a result of 512 bytes or more, or a list of six things: the number of the page is ignored, say.
 //!
 //! # Why it matters
 //! The arguments only look like headway. Comparing arguments alone misses a question that is asked in other words.
@@ -23,7 +24,7 @@ use crate::engine::event::SpanId;
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{ACKNOWLEDGEMENT_BYTES_MAX, Judged, Outcome};
 use crate::engine::fold::marks::CallMark;
-use crate::engine::fold::question::relation;
+use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::trend::Trend;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
@@ -37,8 +38,10 @@ const WORDINGS_MIN: usize = 2;
 /// Shortest result that is a page rather than an answer, which many addresses may have in common.
 const PAGE_BYTES_MIN: u32 = 256;
 
-/// Shortest result of which ten things in a row have seldom the same, and how many calls these are.
+/// Shortest result of which ten things in a row have seldom the same, or fewest things in one that is shorter, and how many calls
+/// these are.
 const LONG_BYTES_MIN: u32 = 512;
+const LISTED_MIN: usize = 6;
 const LONG_CALLS_MIN: usize = 10;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
@@ -76,7 +79,12 @@ fn same_results(
     let own = judged.key?;
     let sample = &*judged.call.input.value()?.sample;
     let mut in_other_words = fold.recent.of_other_shape(judged.tool_hash, judged.shape);
-    let is_long = has_bytes(judged, LONG_BYTES_MIN);
+    let items = judged
+        .call
+        .output
+        .value()
+        .map_or(0, |value| value.items.len());
+    let is_long = has_bytes(judged, LONG_BYTES_MIN) || items >= LISTED_MIN;
     let in_numbers_alone = in_other_words.next().is_none();
     if in_numbers_alone && !is_long {
         return None;
@@ -105,7 +113,7 @@ fn same_results(
     let same = if others == 0 && stands {
         same
     } else {
-        reworded((sample, judged.shape), same)
+        reworded(judged, sample, same)
     };
     let mut wordings: Vec<_> = same.iter().filter_map(|mark| mark.key()).collect();
     wordings.retain(|key| *key != own);
@@ -132,12 +140,13 @@ fn has_bytes(judged: &Judged<'_>, least: u32) -> bool {
     value.is_some_and(|value| value.bytes >= least)
 }
 
-/// Whether a call got the same result, or one that differs in numbers alone.
+/// Whether a call got the same result, or one that differs in numbers alone, or both lists are of what was listed before.
 fn gave_the_same(mark: &CallMark, judged: &Judged<'_>) -> bool {
     let frame = |trend: Option<&Trend>| trend.map(|trend| (trend.frame(), trend.numbers.count));
     let (theirs, own) = (frame(mark.trend.as_deref()), frame(judged.trend.as_deref()));
     let is_alike = || theirs == own && has_numbers_aside(judged);
-    let is_equal = mark.result() == judged.result || is_alike();
+    let retells = mark.retells && judged.retells;
+    let is_equal = mark.result() == judged.result || retells || is_alike();
     is_equal && mark.outcome != Outcome::Failed
 }
 
@@ -156,13 +165,21 @@ fn has_numbers_aside(judged: &Judged<'_>) -> bool {
 }
 
 /// Of some calls those that are a rewording of the present one, or of one that is; what differs in numbers alone is none.
-fn reworded<'m>(own: (&'m str, u64), mut rest: Vec<&'m CallMark>) -> Vec<&'m CallMark> {
+fn reworded<'m>(
+    judged: &Judged<'_>,
+    mut sample: &'m str,
+    mut rest: Vec<&'m CallMark>,
+) -> Vec<&'m CallMark> {
     let mut found: Vec<&CallMark> = Vec::new();
     let mut compared = 0;
-    let (mut sample, mut shape) = own;
+    let mut shape = judged.shape;
     loop {
         let (alike, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|mark| {
-            mark.shape != shape && relation(&mark.sample, sample).is_in_other_words()
+            let relation = relation(&mark.sample, sample);
+            // Wholly other words that find much of the same may be another question to few texts.
+            let is_alike =
+                relation == Relation::Reworded || !mark.retells || mark.result() == judged.result;
+            mark.shape != shape && relation.is_in_other_words() && is_alike
         });
         found.extend(alike);
         rest = others;

@@ -825,6 +825,7 @@ mod tests {
             refuses: false,
             sample: Text::default(),
             numbers: None,
+            items: Box::default(),
         })
     }
 

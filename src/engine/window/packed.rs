@@ -9,13 +9,13 @@
 mod reading;
 
 use crate::engine::event::{
-    Answer, Body, Command, Event, Failure, Manner, ModelCall, Numbers, Part, Recorded, Text,
-    ToolCall, TraceId, Traits, Value,
+    Answer, Body, Command, Event, Failure, ITEMS_MAX, Manner, ModelCall, NUMBERS_MAX, Numbers,
+    Part, Recorded, Text, ToolCall, TraceId, Traits, Value,
 };
 
 use super::card::{CALL_ID, CONTENT, Card, QUESTION};
 
-pub(crate) use reading::{Reader, command_numbered, numbers_in};
+pub(crate) use reading::{Reader, command_numbered, items_in, numbers_in};
 
 /// Bits of a tool call's first byte.
 const HANDS_OFF: u8 = 1;
@@ -31,10 +31,14 @@ const RECORDED: u8 = 2;
 /// Bits of the first byte of a value that is there.
 const EMPTY: u8 = 1 << 2;
 const MASKED: u8 = 1 << 3;
-const NUMBERS: u8 = 1 << 4;
+const PARTS: u8 = 1 << 4;
 const PENDING: u8 = 1 << 5;
 const DENIES: u8 = 1 << 6;
 const REFUSES: u8 = 1 << 7;
+
+/// In the byte that says how many numbers and items a value has, the items stand above the numbers.
+const ITEMS_SHIFT: u8 = 3;
+const _: () = assert!(NUMBERS_MAX < 1 << ITEMS_SHIFT && ITEMS_MAX < 1 << (8 - ITEMS_SHIFT));
 
 /// What a failure's first byte says.
 const NO_FAILURE: u8 = 0;
@@ -100,7 +104,7 @@ fn pack_tool(call: &ToolCall, start: usize, out: &mut Vec<u8>) -> Option<Sample>
     out.push(
         bit(HANDS_OFF, call.hands_off)
             | bit(WRITES, call.manner.writes())
-            | bit(LOOKS, call.manner == Manner::Looks)
+            | bit(LOOKS, matches!(call.manner, Manner::Looks | Manner::Plans))
             | bit(TESTS_FAILED, tests_failed)
             | bit(HAS_MAIN, main.is_some()),
     );
@@ -185,7 +189,7 @@ fn put_input(input: &Recorded, out: &mut Vec<u8>) -> Option<usize> {
     let value = put_value_marks(input, out)?;
     put_value_size(value, out);
     let sample_at = out.len();
-    put_value_numbers(value, out);
+    put_value_parts(value, out);
     Some(sample_at)
 }
 
@@ -195,7 +199,7 @@ fn put_recorded(recorded: &Recorded, out: &mut Vec<u8>) {
         put_fixed(value.fingerprint, out);
         put_value_size(value, out);
         put_text(&value.sample, out);
-        put_value_numbers(value, out);
+        put_value_parts(value, out);
     }
 }
 
@@ -211,7 +215,7 @@ fn put_value_marks<'a>(recorded: &'a Recorded, out: &mut Vec<u8>) -> Option<&'a 
         Recorded::Value(value) => {
             let marks = bit(EMPTY, value.empty)
                 | bit(MASKED, is_masked(value))
-                | bit(NUMBERS, value.numbers.is_some())
+                | bit(PARTS, value.numbers.is_some() || !value.items.is_empty())
                 | bit(PENDING, value.pending)
                 | bit(DENIES, value.denies)
                 | bit(REFUSES, value.refuses);
@@ -233,10 +237,24 @@ fn put_value_size(value: &Value, out: &mut Vec<u8>) {
     put_number(value.bytes.into(), out);
 }
 
-fn put_value_numbers(value: &Value, out: &mut Vec<u8>) {
-    if let Some(numbers) = &value.numbers {
-        out.push(numbers.count);
+/// The numbers and the items of a value that has some: how many there are of both, in one byte, and these.
+fn put_value_parts(value: &Value, out: &mut Vec<u8>) {
+    let numbers = value.numbers.as_deref();
+    let count = numbers.map_or(0, |numbers| numbers.count);
+    if numbers.is_none() && value.items.is_empty() {
+        return;
+    }
+    out.push(count | (value.items.len() as u8) << ITEMS_SHIFT);
+    if let Some(numbers) = numbers {
         put_numbers(numbers, out);
+    }
+    put_items(&value.items, out);
+}
+
+/// The items of a result, but not how many there are.
+pub(crate) fn put_items(items: &[u16], out: &mut Vec<u8>) {
+    for item in items {
+        out.extend_from_slice(&item.to_le_bytes());
     }
 }
 

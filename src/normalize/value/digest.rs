@@ -7,12 +7,13 @@
 
 mod scalars;
 
-use crate::engine::event;
+use crate::engine::event::{self, ITEMS_MIN};
 use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
 use super::complaint::refuses;
 use super::hash::{self, mix};
+use super::items::Items;
 use super::json::{self, Found};
 use super::markers::is_marker;
 use super::nested::{Digest, List, Map, Member, Role, Shape, scalar};
@@ -58,6 +59,8 @@ pub(super) struct Reader<'h> {
     sample: Sample,
     /// The numbers in a result.
     numbers: Numbers,
+    /// The items of the longest list in a result, or of the outermost one that has several.
+    items: Items,
     unwraps: u8,
     /// How many lists are open.
     lists: usize,
@@ -106,6 +109,7 @@ impl<'h> Reader<'h> {
             says_no: false,
             sample: Sample::default(),
             numbers: Numbers::default(),
+            items: Items::default(),
             unwraps: UNWRAPS_MAX,
             lists: 0,
             names_element: false,
@@ -128,6 +132,11 @@ impl<'h> Reader<'h> {
     /// The numbers in a result, with the hash of the rest of it; nothing where there are none, or too many.
     pub(super) fn numbers(&self) -> Option<event::Numbers> {
         self.numbers.told(self.told.frame)
+    }
+
+    /// The items of the list that a result is, or that is most of it.
+    pub(super) fn items(&self) -> Box<[u16]> {
+        self.items.told()
     }
 
     /// Digests a text that is the whole value: JSON if it looks like it, else the text without blanks around it.
@@ -214,11 +223,13 @@ impl<'h> Reader<'h> {
     /// Parses JSON; what a failed attempt wrote is taken back.
     fn parse(&mut self, text: &str) -> bool {
         let (place, count, lists) = (self.sample.place(), self.numbers.count(), self.lists);
+        let items = self.items;
         let found = json::read(text, self);
         if found == Found::Value {
             return true;
         }
         self.lists = lists;
+        self.items = items;
         self.sample.take_back(place);
         self.numbers.take_back(count);
         self.is_partial |= found == Found::Beginning && text.len() >= CUT_OFF_BYTES_MIN;
@@ -317,6 +328,9 @@ impl<'h> Reader<'h> {
             mix(list.masked, item.masked)
         };
         list.frame = mix(list.frame, item.frame);
+        if self.is_output {
+            list.items.add(item);
+        }
         list.bytes += item.bytes;
         list.count += 1;
         list.filled |= !item.empty;
@@ -324,6 +338,10 @@ impl<'h> Reader<'h> {
 
     pub(super) fn close_list(&mut self, list: &List) {
         self.lists -= 1;
+        let is_outermost = self.lists == 0 && list.items.count() >= ITEMS_MIN;
+        if is_outermost || list.items.count() > self.items.count() {
+            self.items = list.items;
+        }
         self.write(|sample| {
             let comma = usize::from(list.count > 0);
             sample.take_back(sample.place() - comma);

@@ -6,6 +6,7 @@ use super::beside::{Beside, Words};
 use super::digest::VOLATILE;
 use super::emptiness::Members;
 use super::hash::mix;
+use super::items::Items;
 use super::redact::names;
 use super::{mask, pending};
 
@@ -93,6 +94,8 @@ pub(super) struct List {
     pub(super) bytes: usize,
     pub(super) count: u64,
     pub(super) filled: bool,
+    /// Of a result: what is kept of the items one by one.
+    pub(super) items: Items,
     /// Of arguments: where the next item stands in the sample.
     pub(super) place: usize,
     /// The item before it is a flag of a secret, as in `["--password", …]`.

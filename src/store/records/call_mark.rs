@@ -48,6 +48,8 @@ pub(super) struct CallMarkRecord {
     trend: Option<TrendRecord>,
     #[prost(bool, tag = "18")]
     may_act: bool,
+    #[prost(bool, tag = "19")]
+    retells: bool,
 }
 
 impl TablesWriter {
@@ -71,6 +73,7 @@ impl TablesWriter {
             sketch,
             hands_off,
             may_act,
+            retells,
             gap_ns,
             waited_ns,
             asked,
@@ -86,6 +89,7 @@ impl TablesWriter {
             outcome: outcome_number(*outcome),
             hands_off: *hands_off,
             may_act: *may_act,
+            retells: *retells,
             sketch: *sketch,
             trend: trend.as_deref().map(trend_record),
             result: mark.result(),
@@ -121,6 +125,7 @@ impl TablesReader {
                 .transpose()?,
             hands_off: record.hands_off,
             may_act: record.may_act,
+            retells: record.retells,
             gap_ns: record.gap_ns,
             waited_ns: record.waited_ns,
             asked: record.asked,

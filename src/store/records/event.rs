@@ -342,6 +342,7 @@ fn manner_number(manner: Manner) -> u32 {
         Manner::Unknown => 0,
         Manner::Writes => 1,
         Manner::Looks => 2,
+        Manner::Plans => 3,
     }
 }
 
@@ -350,6 +351,7 @@ fn manner_numbered(number: u32) -> Result<Manner, RecordError> {
         0 => Ok(Manner::Unknown),
         1 => Ok(Manner::Writes),
         2 => Ok(Manner::Looks),
+        3 => Ok(Manner::Plans),
         _ => Err(RecordError::unknown("manner", number)),
     }
 }

@@ -1,9 +1,11 @@
 //! What has left a run's window, as part of its saved state.
 
+use std::collections::VecDeque;
+
 use crate::engine::event::TraceId;
-use crate::engine::fold::Fold;
 use crate::engine::fold::tags::Tags;
 use crate::engine::fold::totals::{Spent, Totals};
+use crate::engine::fold::{Fold, ITEMS_SEEN_MAX};
 
 use super::RecordError;
 use super::call_mark::CallMarkRecord;
@@ -53,6 +55,9 @@ pub(super) struct FoldRecord {
     /// *t*
     #[prost(uint32, repeated, tag = "15")]
     tools: Vec<u32>,
+    /// Two bytes each.
+    #[prost(bytes = "vec", tag = "16")]
+    items: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -123,6 +128,7 @@ impl TablesWriter {
             recent,
             tags,
             results,
+            items,
             tallies,
             warnings,
             control,
@@ -140,6 +146,7 @@ impl TablesWriter {
             recent: recent.iter().map(|mark| self.call_mark(mark)).collect(),
             tags: tags.packed(),
             results: results.iter().collect(),
+            items: items.iter().flat_map(|item| item.to_le_bytes()).collect(),
             tallies: tallies.iter().map(|tally| self.tally(tally)).collect(),
             warnings: warnings.iter().map(|kept| self.kept(kept)).collect(),
             control: Some(self.control(control)),
@@ -168,6 +175,7 @@ impl TablesReader {
                 .collect::<Result<_, _>>()?,
             tags: Tags::of_packed(&record.tags),
             results: record.results.into_iter().collect(),
+            items: read_items(&record.items),
             tallies: record
                 .tallies
                 .into_iter()
@@ -190,6 +198,13 @@ impl TablesReader {
             speech: self.speech(record.speech.unwrap_or_default())?,
         })
     }
+}
+
+/// The newest of the items.
+fn read_items(bytes: &[u8]) -> VecDeque<u16> {
+    let (items, _) = bytes.as_chunks();
+    let items = items.iter().copied().map(u16::from_le_bytes);
+    items.take(ITEMS_SEEN_MAX).collect()
 }
 
 fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 
 use crate::engine::Service;
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, Manner, ModelCall,
-    NUMBERS_MAX, Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits,
-    Value,
+    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ITEMS_MAX, Manner,
+    ModelCall, NUMBERS_MAX, Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall,
+    TraceId, Traits, Value,
 };
 use crate::engine::guard::verdict::{Answered, VerdictKind};
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
@@ -52,24 +52,28 @@ pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
         any::<(bool, bool, bool, bool)>(),
         text(),
         option::of(numbers()),
+        prop::collection::vec(any::<u16>(), 0..=ITEMS_MAX),
     );
     prop_oneof![
         Just(Recorded::NotRecorded),
         Just(Recorded::Redacted),
-        value.prop_map(|(fingerprint, masked, bytes, flags, sample, numbers)| {
-            let (empty, pending, denies, refuses) = flags;
-            Recorded::Value(Value {
-                fingerprint,
-                masked: masked.unwrap_or(fingerprint),
-                bytes,
-                empty,
-                pending,
-                denies,
-                refuses,
-                sample,
-                numbers: numbers.map(Box::new),
-            })
-        }),
+        value.prop_map(
+            |(fingerprint, masked, bytes, flags, sample, numbers, items)| {
+                let (empty, pending, denies, refuses) = flags;
+                Recorded::Value(Value {
+                    fingerprint,
+                    masked: masked.unwrap_or(fingerprint),
+                    bytes,
+                    empty,
+                    pending,
+                    denies,
+                    refuses,
+                    sample,
+                    numbers: numbers.map(Box::new),
+                    items: items.into(),
+                })
+            }
+        ),
     ]
 }
 
@@ -99,7 +103,12 @@ fn tool_call() -> BoxedStrategy<ToolCall> {
         recorded(),
         option::of(failure()),
         any::<bool>(),
-        prop::sample::select(vec![Manner::Unknown, Manner::Looks, Manner::Writes]),
+        prop::sample::select(vec![
+            Manner::Unknown,
+            Manner::Looks,
+            Manner::Writes,
+            Manner::Plans,
+        ]),
         traits(),
         option::weighted(0.3, guarded()),
     )
@@ -269,6 +278,7 @@ fn plausible_value(number: u64) -> Recorded {
             refuses: number == 6,
             sample: format!("{{\"query\":\"number {number}\"}}").into(),
             numbers: None,
+            items: Box::default(),
         }),
     }
 }
@@ -455,6 +465,7 @@ fn tool_call_event(i: u64, start_ns: u64) -> Event {
             refuses: false,
             sample: Text::from(""),
             numbers: None,
+            items: Box::default(),
         })
     };
     Event {

@@ -1,7 +1,7 @@
 //! Arguments, results and failures, as part of an event.
 
 use crate::engine::event::{Failure, Numbers, Recorded, Text, Value};
-use crate::engine::window::packed::{numbers_in, put_numbers};
+use crate::engine::window::packed::{items_in, numbers_in, put_items, put_numbers};
 
 use super::RecordError;
 use super::tables::{TablesReader, TablesWriter};
@@ -48,6 +48,9 @@ pub(super) struct ValueRecord {
     denies: bool,
     #[prost(bool, tag = "11")]
     refuses: bool,
+    /// The items of a result, two bytes each.
+    #[prost(bytes = "vec", tag = "12")]
+    items: Vec<u8>,
 }
 
 impl TablesWriter {
@@ -99,6 +102,9 @@ pub(super) fn write_recorded(field: u32, recorded: &Recorded, out: &mut Vec<u8>)
             if let Some(numbers) = &value.numbers {
                 wire::message(out, 7, |out| put_numbers(numbers, out));
             }
+            if !value.items.is_empty() {
+                wire::message(out, 12, |out| put_items(&value.items, out));
+            }
         }),
         Recorded::Redacted => wire::message(out, field, |out| wire::flag(out, 6, true)),
         Recorded::NotRecorded => {}
@@ -124,6 +130,7 @@ pub(super) fn read_recorded(record: Option<&ValueRecord>) -> Result<Recorded, Re
         refuses: record.refuses,
         sample: Text::from(&*record.sample),
         numbers: numbers.map(Box::new),
+        items: items_in(&record.items),
     }))
 }
 

@@ -40,15 +40,14 @@ pub(super) const LOOPS: &[Loop] = &[
     ("transfer tools", 5, transfers),
     ("monologue in rotation", 6, monologue_rotating),
     ("monologue reworded", 6, monologue_reworded),
-    ("plan restated by a tool", 5, plan_restated),
+    ("plan restated by a tool", 9, plan_restated),
     ("swarm", 6, swarm),
     ("page that only grows by noise", 6, growing_noise),
     ("errand reworded", 6, errand_reworded),
 ];
 
 /// Kinds that are not seen, for the reasons that `docs/detection.md` gives.
-pub(super) const MISSED: [&str; 25] = [
-    "plan restated by a tool",
+pub(super) const MISSED: [&str; 24] = [
     "page that only grows by noise",
     "game: into the wall",
     "elements: clicks on numbers that move",

@@ -1,17 +1,18 @@
 //! Reads what was packed, from memory or from a disk.
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, Manner, ModelCall,
-    NUMBERS_MAX, Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits,
-    Value,
+    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ITEMS_MAX, Manner,
+    ModelCall, NUMBERS_MAX, Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall,
+    TraceId, Traits, Value,
 };
 use crate::engine::warning::Rule;
 use crate::engine::window::card::{CALL_ID, CONTENT, Card, Kind, QUESTION, kind};
 use crate::engine::window::traces::TraceNumber;
 
 use super::{
-    DENIES, EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, LOOKS, MASKED, NO_FAILURE, NOT_RECORDED, NUMBERS,
-    PENDING, RECORDED, REDACTED, REFUSES, Sample, TESTS_FAILED, TRANSIENT, WRITES,
+    DENIES, EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, ITEMS_SHIFT, LOOKS, MASKED, NO_FAILURE,
+    NOT_RECORDED, PARTS, PENDING, RECORDED, REDACTED, REFUSES, Sample, TESTS_FAILED, TRANSIENT,
+    WRITES,
 };
 
 /// Bytes that are no report.
@@ -31,6 +32,7 @@ pub(crate) struct Reader<'a> {
 
 const FRAME_BYTES: usize = size_of::<u32>();
 const NUMBER_BYTES: usize = size_of::<f64>();
+const ITEM_BYTES: usize = size_of::<u16>();
 
 /// The numbers of a result as [`put_numbers`](super::put_numbers) wrote them; nothing where these bytes are none.
 pub(crate) fn numbers_in(bytes: &[u8]) -> Option<Numbers> {
@@ -48,6 +50,13 @@ pub(crate) fn numbers_in(bytes: &[u8]) -> Option<Numbers> {
         count: u8::try_from(words.len()).ok().filter(|count| *count > 0)?,
         all,
     })
+}
+
+/// The items of a result as [`put_items`](super::put_items) wrote them, no more than it may have.
+pub(crate) fn items_in(bytes: &[u8]) -> Box<[u16]> {
+    let (items, _) = bytes.as_chunks();
+    let items = items.iter().copied().map(u16::from_le_bytes);
+    items.take(ITEMS_MAX).collect()
 }
 
 /// What a command does, by its number ([`command_number`](super::command_number)).
@@ -175,7 +184,8 @@ impl<'a> Reader<'a> {
         let manner = match marks & (WRITES | LOOKS) {
             0 => Manner::Unknown,
             LOOKS => Manner::Looks,
-            _ => Manner::Writes,
+            WRITES => Manner::Writes,
+            _ => Manner::Plans,
         };
         Ok(ToolCall {
             tool: self.shared()?,
@@ -275,11 +285,9 @@ impl<'a> Reader<'a> {
             Some(sample) => sample.clone(),
             None => self.text()?.into(),
         };
-        let numbers = if marks & NUMBERS == 0 {
-            None
-        } else {
-            Some(Box::new(self.numbers()?))
-        };
+        let counts = if marks & PARTS == 0 { 0 } else { self.byte()? };
+        let numbers = self.numbers(counts & ((1 << ITEMS_SHIFT) - 1))?;
+        let items = self.items(counts >> ITEMS_SHIFT)?;
         Ok(Recorded::Value(Value {
             fingerprint,
             masked,
@@ -290,15 +298,28 @@ impl<'a> Reader<'a> {
             refuses: marks & REFUSES != 0,
             sample,
             numbers,
+            items,
         }))
     }
 
-    fn numbers(&mut self) -> Read<Numbers> {
-        let count = usize::from(self.byte()?);
-        let length = FRAME_BYTES + count * NUMBER_BYTES;
-        let (numbers, rest) = self.bytes.split_at_checked(length).ok_or(NoReport)?;
+    fn numbers(&mut self, count: u8) -> Read<Option<Box<Numbers>>> {
+        if count == 0 {
+            return Ok(None);
+        }
+        let numbers = self.some_bytes(FRAME_BYTES + usize::from(count) * NUMBER_BYTES)?;
+        let numbers = numbers_in(numbers).ok_or(NoReport)?;
+        Ok(Some(Box::new(numbers)))
+    }
+
+    fn items(&mut self, count: u8) -> Read<Box<[u16]>> {
+        let items = self.some_bytes(usize::from(count) * ITEM_BYTES)?;
+        Ok(items_in(items))
+    }
+
+    fn some_bytes(&mut self, count: usize) -> Read<&'a [u8]> {
+        let (some, rest) = self.bytes.split_at_checked(count).ok_or(NoReport)?;
         self.bytes = rest;
-        numbers_in(numbers).ok_or(NoReport)
+        Ok(some)
     }
 
     fn failure(&mut self) -> Read<Option<Failure>> {
