@@ -19,6 +19,8 @@ pub(super) struct Draft {
     pub(super) idle: u64,
     /// Number of runs of which another one goes on.
     pub(super) moved: u64,
+    /// Number of runs that are forgotten because of their age or number.
+    pub(super) retired: u64,
     /// Runs that were stepped.
     pub(super) touched: Vec<Slot>,
     /// Runs that are forgotten.

@@ -251,7 +251,7 @@ impl Worker {
         }
         let mut batch = Batch::default();
         self.fill(&mut batch);
-        self.turn_seen(batch, look).await
+        self.turn_seen(batch, |worker, _| look(worker)).await
     }
 
     /// Looks at what is to be shown as it is now. It is told when that is on disk.

@@ -237,7 +237,7 @@ struct RunSummary {
 }
 
 impl Worker {
-    /// Looks at runs, forgets those that must go, and sees to it that open ones will be found idle.
+    /// Looks at runs, forgets those that must go, and sees to it that open ones will be found idle. Answers how many it forgot.
     pub(super) async fn review(
         &mut self,
         keys: Vec<IndexKey>,
@@ -271,12 +271,11 @@ impl Worker {
                 self.idle.add(&key.run_id, due_ms);
             }
         }
-        let retired = batch.retired.len() as u64;
-        if retired > 0 {
-            self.turn(batch).await?;
+        if batch.retired.is_empty() {
+            return Ok(0);
         }
-        self.shared.counters.runs_retired.add(retired);
-        Ok(retired)
+        // The turn leaves alone those that were asked about meanwhile.
+        self.turn_seen(batch, |_, draft| draft.retired).await
     }
 
     /// What is known of a run in the index; `None` if its place in the index is not its own any more. A run without a

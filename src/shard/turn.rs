@@ -28,21 +28,21 @@ const NEAR_RUNS: usize = 16;
 impl Worker {
     /// Takes a turn.
     pub(super) async fn turn(&mut self, batch: Batch) -> Result<(), StoreError> {
-        self.turn_seen(batch, |_| ()).await
+        self.turn_seen(batch, |_, _| ()).await
     }
 
     /// Takes a turn, under the policy by which its reports were read, or else that of the day. What `look` sees is what will
-    /// be committed; it is given back when it is.
+    /// be committed; what it finds is given back when it is.
     pub(super) async fn turn_seen<T>(
         &mut self,
         batch: Batch,
-        look: impl FnOnce(&Self) -> T,
+        look: impl FnOnce(&Self, &Draft) -> T,
     ) -> Result<T, StoreError> {
         let policy = batch.policy.clone();
         let policy = policy.unwrap_or_else(|| self.shared.policy());
         if policy.hash != self.policy.hash {
             // What the guard did under the other policy is committed under its name.
-            self.take(Batch::default(), policy, |_| ()).await?;
+            self.take(Batch::default(), policy, |_, _| ()).await?;
         }
         let next = self.shared.policy();
         self.take(batch, next, look).await
@@ -62,13 +62,13 @@ impl Worker {
         &mut self,
         batch: Batch,
         next: NamedPolicy,
-        look: impl FnOnce(&Self) -> T,
+        look: impl FnOnce(&Self, &Draft) -> T,
     ) -> Result<T, StoreError> {
         let mut span = spans::begin("turn");
         let cost = batch.cost;
         let mut draft = self.draft(batch).await?;
         self.policy = next;
-        let seen = look(self);
+        let seen = look(self, &draft);
         let watched = self.watched(&draft);
         let warned = self.warned(&draft);
         if let Some(span) = &mut span {
@@ -161,6 +161,7 @@ impl Worker {
                 draft.announce(changes, &run.state, &self.policy.policy);
             }
             draft.remove(key);
+            draft.retired += 1;
         }
         Ok(draft)
     }
@@ -275,6 +276,7 @@ impl Worker {
         counters.runs_created.add(new_runs);
         counters.runs_idle.add(draft.idle);
         counters.runs_moved.add(draft.moved);
+        counters.runs_retired.add(draft.retired);
         if !alerts.is_empty() {
             counters.alerts.add(&alerts);
         }
