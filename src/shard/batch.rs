@@ -36,6 +36,8 @@ pub(super) struct Batch {
     pub(super) idle: Vec<Text>,
     /// Runs to be forgotten because of their age or number, and whether they warn.
     pub(super) retired: Vec<(IndexKey, bool)>,
+    /// Places in the index that are not their runs' own.
+    pub(super) stale: Vec<IndexKey>,
     pub(super) cost: Cost,
     pub(super) done: Vec<Done>,
     /// How much work all this is, in events.

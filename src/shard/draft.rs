@@ -35,9 +35,13 @@ impl Draft {
     /// Whether nothing is to be committed.
     pub(super) fn is_empty(&self) -> bool {
         let Turn {
-            aliases, alerts, ..
+            aliases,
+            alerts,
+            unlisted,
+            ..
         } = &self.turn;
-        self.turn.tells_nothing() && aliases.is_empty() && alerts.is_empty()
+        let has_keys = !(aliases.is_empty() && alerts.is_empty() && unlisted.is_empty());
+        self.turn.tells_nothing() && !has_keys
     }
 
     /// Notes that a run is to be forgotten.

@@ -196,6 +196,8 @@ struct Shared {
     backpressure: Arc<Backpressure>,
     /// Most runs whose state is in memory just now, where that takes too much of it. Who minds the memory sets it.
     resident_max: AtomicUsize,
+    /// Whether runs may have places in the index beside their own. The shards say so, and the walk then passes all runs once more.
+    has_stale_places: AtomicBool,
     stopping: AtomicBool,
     failed: AtomicBool,
     /// Cancelled when the shards are given up.
@@ -237,6 +239,7 @@ impl Shards {
             inboxes,
             backpressure: Arc::default(),
             resident_max: AtomicUsize::new(settings.resident_runs_max),
+            has_stale_places: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             abandoned: CancellationToken::new(),

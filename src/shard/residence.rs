@@ -76,6 +76,8 @@ pub(super) struct Residence {
     /// Newest position since which runs wait that were passed over when states were taken last, for they were ahead.
     held_up_to: Option<u64>,
     unreadable: u64,
+    /// Whether a run began anew that has another place in the index, which nobody knows.
+    leaves_places: bool,
     /// Runs that do not know all that was announced of them: it may not have been said of their warnings that they are over.
     begun_anew: BTreeSet<Text>,
 }
@@ -93,6 +95,7 @@ impl Residence {
             saving_from: None,
             held_up_to: None,
             unreadable: 0,
+            leaves_places: false,
             begun_anew: BTreeSet::new(),
         }
     }
@@ -110,6 +113,11 @@ impl Residence {
     /// States that could not be read since this was last asked.
     pub(super) fn take_unreadable(&mut self) -> u64 {
         std::mem::take(&mut self.unreadable)
+    }
+
+    /// Whether a run has been given another place in the index since this was last asked, beside one that nobody knows.
+    pub(super) fn take_leaves_places(&mut self) -> bool {
+        std::mem::take(&mut self.leaves_places)
     }
 
     /// Runs that were found to have begun anew since this was last asked, now or before the process began.
@@ -161,7 +169,10 @@ impl Residence {
         let state = match self.find(run_id)? {
             Found::InMemory(slot) => return Ok((slot, false)),
             Found::Nowhere => RunState::new(run_id.clone()),
-            Found::Unreadable => self.begin_anew(run_id)?,
+            Found::Unreadable => {
+                self.leaves_places = true;
+                self.begin_anew(run_id)?
+            }
         };
         let key = IndexKey {
             created_ms,

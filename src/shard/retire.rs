@@ -2,10 +2,12 @@
 //!
 //! Only the owner of a run may forget it, so the walk hands each owner a few runs at a time to look at ([`Review`]), and waits.
 //! The first round passes every run, to find those that were still open when the daemon ended and are in no queue of idle runs;
-//! later rounds stop where no run can be too old or too many. Once, beside it, the ids alone are surveyed for runs that were
-//! about to move to another run when the daemon ended.
+//! later rounds stop where no run can be too old or too many. When a run began anew because its record could not be read, nobody
+//! knows its old place in the index; another round passes every run and takes that away. Once, beside it, the ids alone are
+//! surveyed for runs that were about to move to another run when the daemon ended.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -69,14 +71,15 @@ pub(super) async fn finish_moves(shared: Arc<Shared>) {
 /// Where the walk is.
 struct Walk {
     after: Option<IndexKey>,
-    is_first_round: bool,
+    /// Whether this round passes every run.
+    passes_all: bool,
 }
 
 /// Walks until the daemon leaves.
 pub(super) async fn walk(shared: Arc<Shared>) {
     let mut walk = Walk {
         after: None,
-        is_first_round: true,
+        passes_all: true,
     };
     let mut pace = tokio::time::interval(PACE);
     loop {
@@ -113,18 +116,18 @@ impl Walk {
             .store
             .read_beside(move |store| store.run_ids(after.as_ref(), false, limit));
         let mut keys = looking.await?;
-        if why == Review::Age && !self.is_first_round {
+        if why == Review::Age && !self.passes_all {
             let oldest_ms = shared.oldest_ms();
             keys.retain(|key| key.created_ms < oldest_ms);
         }
         self.after = keys.last().cloned();
         if keys.is_empty() {
-            self.is_first_round = false;
+            self.passes_all = shared.has_stale_places.swap(false, Ordering::AcqRel);
             return Ok(false);
         }
         let retired = shared.review(keys, why).await;
-        // At first all are looked at, so that those that are open will be found idle in time.
-        Ok(self.is_first_round || retired > 0 || why != Review::Age)
+        // At first those that are open are to be found idle in time.
+        Ok(self.passes_all || retired > 0 || why != Review::Age)
     }
 }
 
@@ -226,6 +229,16 @@ impl Shared {
     }
 }
 
+/// What there is at a place in the index.
+enum Place {
+    /// A run.
+    Own(RunSummary),
+    /// A run that is listed elsewhere: its record could not be read, and it began anew.
+    Stale,
+    /// Nothing any more: the run moved to another one, or was forgotten, after the walk came by.
+    Empty,
+}
+
 /// What a review has to know of a run.
 struct RunSummary {
     heard_ms: u64,
@@ -251,8 +264,13 @@ impl Worker {
         yield_now().await;
         for key in keys {
             self.let_in().await?;
-            let Some(summary) = self.summary(&key)? else {
-                continue;
+            let summary = match self.at_place(&key)? {
+                Place::Own(summary) => summary,
+                Place::Stale => {
+                    batch.stale.push(key);
+                    continue;
+                }
+                Place::Empty => continue,
             };
             let due_ms = summary.heard_ms.saturating_add(idle_ms);
             let must_go = match why {
@@ -271,18 +289,20 @@ impl Worker {
                 self.idle.add(&key.run_id, due_ms);
             }
         }
-        if batch.retired.is_empty() {
+        if batch.retired.is_empty() && batch.stale.is_empty() {
             return Ok(0);
         }
         // The turn leaves alone those that were asked about meanwhile.
         self.turn_seen(batch, |_, draft| draft.retired).await
     }
 
-    /// What is known of a run in the index; `None` if its place in the index is not its own any more. A run without a
-    /// readable state is as old as its place.
-    fn summary(&mut self, key: &IndexKey) -> Result<Option<RunSummary>, StoreError> {
+    /// What is known of a run in the index. A run without a readable state is as old as its place.
+    fn at_place(&self, key: &IndexKey) -> Result<Place, StoreError> {
         if let Some(run) = self.residence.resident(&key.run_id) {
-            return Ok((run.key == *key).then(|| RunSummary::at(&run.state, key)));
+            if run.key != *key {
+                return self.beside(key, &run.key);
+            }
+            return Ok(Place::Own(RunSummary::at(&run.state, key)));
         }
         let nothing = RunSummary {
             heard_ms: key.created_ms,
@@ -292,15 +312,15 @@ impl Worker {
         };
         let saved = match self.shared.store.load_run(&key.run_id) {
             Ok(Some(saved)) => saved,
-            // It moved to another run, or was forgotten, after the walk came by: nothing is to be removed once more.
-            Ok(None) if !self.shared.store.is_listed(key)? => return Ok(None),
-            Ok(None) | Err(StoreError::Unreadable { .. }) => return Ok(Some(nothing)),
+            // Nothing is to be removed once more.
+            Ok(None) if !self.shared.store.is_listed(key)? => return Ok(Place::Empty),
+            Ok(None) | Err(StoreError::Unreadable { .. }) => return Ok(Place::Own(nothing)),
             Err(error) => return Err(error),
         };
         if saved.key != *key {
-            return Ok(None);
+            return self.beside(key, &saved.key);
         }
-        Ok(Some(match decode_run(&saved.state) {
+        Ok(Place::Own(match decode_run(&saved.state) {
             Ok(state) => RunSummary::at(&state, key),
             // As soon as it is found idle, it begins anew, and its warnings are said to be over.
             Err(_) => RunSummary {
@@ -308,6 +328,13 @@ impl Worker {
                 ..nothing
             },
         }))
+    }
+
+    /// What there is at a place that is not the run's own. Until that one is in the index, the run is found by this one alone.
+    fn beside(&self, key: &IndexKey, own: &IndexKey) -> Result<Place, StoreError> {
+        let store = &self.shared.store;
+        let is_stale = store.is_listed(key)? && store.is_listed(own)?;
+        Ok(if is_stale { Place::Stale } else { Place::Empty })
     }
 }
 

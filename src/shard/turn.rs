@@ -4,6 +4,7 @@
 //! The guard alone answers by them meanwhile; whoever else looks is told behind the commit, and if that fails the shard ends and
 //! they are gone. Runs that move into others are the business of `moving`.
 
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::engine::event::Text;
@@ -114,6 +115,7 @@ impl Worker {
                 at_ms: self.shared.clock.now_ms(),
                 policy: self.policy.hash,
                 aliases: batch.aliases,
+                unlisted: batch.stale,
                 ..Turn::default()
             },
             moves: batch.moves,
@@ -283,6 +285,9 @@ impl Worker {
         counters
             .runs_unreadable
             .add(self.residence.take_unreadable());
+        if self.residence.take_leaves_places() {
+            self.shared.has_stale_places.store(true, Ordering::Release);
+        }
         self.position = committed.position;
         for slot in &draft.touched {
             self.residence.committed(*slot, committed.position);

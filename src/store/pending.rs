@@ -97,7 +97,7 @@ impl Shared {
         self.count_runs(
             position,
             count(|turn| turn.new_runs.len()),
-            count(|turn| turn.removed.len()),
+            count(|turn| turn.removed.len() + turn.unlisted.len()),
         );
         let cursor_behind = first_cursor + count(|turn| turn.alerts.len()) as u64;
         for turn in turns {
@@ -111,9 +111,13 @@ impl Shared {
                 if !turn.removed.is_empty() {
                     traces = pending.forget(&turn.removed);
                 }
+                for place in &turn.unlisted {
+                    pending.new_runs.remove(place);
+                }
             }
             self.remove_aliases(&traces)?;
             self.remove_runs(position, cursor_behind, &turn.removed)?;
+            self.unlist(&turn.unlisted)?;
             alerts.extend(turn.alerts);
             forgotten.extend(turn.removed.into_iter().map(|run| run.run_id));
         }

@@ -101,6 +101,18 @@ impl Shared {
         Ok(())
     }
 
+    /// Removes places in the index whose runs have others.
+    pub(super) fn unlist(&self, places: &[IndexKey]) -> Result<(), StoreError> {
+        if places.is_empty() {
+            return Ok(());
+        }
+        let mut writes = Writes::default();
+        for place in places {
+            writes.remove(&keys::index(place));
+        }
+        self.write(|db| writes.apply_each(db))
+    }
+
     /// Removes what the database has of traces that belong to no run any more.
     pub(super) fn remove_aliases(&self, traces: &[TraceId]) -> Result<(), StoreError> {
         let keys = traces.iter().map(|trace| keys::alias(*trace));

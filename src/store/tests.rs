@@ -136,6 +136,19 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+impl Store {
+    /// Has what is saved of a run say nothing that can be read, not even which place in the index it has.
+    pub(crate) fn spoil_saved(&self, run_id: &str) {
+        let spoil = |db: &sled::Db| {
+            let mut writes = pieces::Writes::default();
+            writes.put_pieces(&keys::run(run_id), b"\xff\xff");
+            writes.apply(db)
+        };
+        let spoilt = self.inner.shared.write(spoil);
+        spoilt.expect("the record can be written");
+    }
+}
+
 /// A look at the database without the store.
 mod raw {
     use std::path::Path;

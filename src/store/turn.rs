@@ -24,6 +24,8 @@ pub struct Turn {
     /// Runs that are forgotten, with an [`Entry::Removed`] each: their places in the index, their states and their
     /// aliases go. No save of these runs may be under way.
     pub removed: Vec<IndexKey>,
+    /// Places in the index that go alone, for their runs have others.
+    pub unlisted: Vec<IndexKey>,
     /// What is to be announced, oldest first. The commit gives each its cursor; what stands there before is ignored.
     pub alerts: Vec<Alert>,
 }
@@ -46,6 +48,7 @@ pub(super) struct Keys {
     pub(super) new_runs: Vec<IndexKey>,
     pub(super) aliases: Vec<(TraceId, Text)>,
     pub(super) removed: Vec<IndexKey>,
+    pub(super) unlisted: Vec<IndexKey>,
     pub(super) alerts: Vec<NewAlert>,
 }
 

@@ -113,6 +113,41 @@ async fn a_state_that_cannot_be_read_begins_anew() {
     stop(&shards).await;
 }
 
+/// Given a run of whose saved record nothing can be read, not even its place in the index, it begins anew at another place when
+/// it is heard of again, long after the first walk; the old one goes by itself, also after a crash, and nothing of the run with it.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_begins_anew_is_listed_once() {
+    for is_killed in [false, true] {
+        let _still = still();
+        let dir = saved().await;
+        let store = open(dir.path()).await;
+        store.spoil_saved("spoilt");
+        store.close().await.unwrap();
+
+        let mut shards = start(dir.path(), settings()).await;
+        pass(10, SECOND).await;
+        submit(&shards, calls(A, Some("spoilt"), 3..6)).await;
+        let twice = shards.store().run_ids(None, true, 9).unwrap();
+        assert_eq!((twice.len(), shards.run_count()), (2, 2));
+        if is_killed {
+            kill(shards).await;
+            shards = start(dir.path(), settings()).await;
+        }
+        until(async || (shards.run_count() == 1).then_some(())).await;
+        let once = shards.store().run_ids(None, true, 9).unwrap();
+        assert_eq!(once, twice[..1]);
+        assert_eq!(listed(&shards, &RunFilter::default()).await, ["spoilt"]);
+        assert_eq!(view(&shards, "spoilt").await.tool_calls, 3);
+        pass(10, SECOND).await;
+        kill(shards).await;
+        let shards = start(dir.path(), settings()).await;
+        assert_eq!(shards.run_count(), 1);
+        assert_eq!(shards.store().run_ids(None, true, 9).unwrap(), once);
+        assert_eq!(view(&shards, "spoilt").await.tool_calls, 3);
+        kill(shards).await;
+    }
+}
+
 /// Has the saved state of a run say nothing that can be read.
 async fn spoil(dir: &Path, run_id: &str) {
     let store = open(dir).await;

@@ -329,11 +329,20 @@ fn entry() -> impl Strategy<Value = Entry> {
 }
 
 pub(super) fn turn() -> impl Strategy<Value = Turn> {
-    (any::<[u64; 2]>(), prop::collection::vec(entry(), 0..5)).prop_map(
-        |([at_ms, policy], entries)| Turn {
+    let entries = prop::collection::vec(entry(), 0..5);
+    let places = || {
+        let place = (any::<u64>(), text());
+        let place = place.prop_map(|(created_ms, run_id)| IndexKey { created_ms, run_id });
+        prop::collection::vec(place, 0..3)
+    };
+    (any::<[u64; 2]>(), entries, [places(), places(), places()]).prop_map(
+        |([at_ms, policy], entries, [new_runs, removed, unlisted])| Turn {
             at_ms,
             policy,
             entries,
+            new_runs,
+            removed,
+            unlisted,
             ..Turn::default()
         },
     )

@@ -45,6 +45,8 @@ struct TurnRecord {
     removed: Vec<IndexRecord>,
     #[prost(bytes = "vec", repeated, tag = "10")]
     alerts: Vec<Vec<u8>>,
+    #[prost(message, repeated, tag = "11")]
+    unlisted: Vec<IndexRecord>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -170,6 +172,7 @@ impl TurnWriter {
             new_runs: turn.new_runs.iter().map(index_record).collect(),
             aliases: turn.aliases.iter().map(alias_record).collect(),
             removed: turn.removed.iter().map(index_record).collect(),
+            unlisted: turn.unlisted.iter().map(index_record).collect(),
             alerts: turn.alerts.iter().map(encode_alert).collect(),
         };
         // The texts are the head's last field, and by far its largest: they are left where they are.
@@ -183,6 +186,7 @@ impl TurnWriter {
             new_runs: turn.new_runs,
             aliases: turn.aliases,
             removed: turn.removed,
+            unlisted: turn.unlisted,
             alerts: head
                 .alerts
                 .into_iter()
@@ -236,6 +240,7 @@ pub(crate) fn decode_keys(group: &[u8]) -> Result<(u64, Vec<Keys>), RecordError>
             new_runs: head.new_runs.into_iter().map(read_index).collect(),
             aliases: aliases.collect::<Result<_, _>>()?,
             removed: head.removed.into_iter().map(read_index).collect(),
+            unlisted: head.unlisted.into_iter().map(read_index).collect(),
             alerts: alerts.collect(),
         });
     }

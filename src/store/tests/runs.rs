@@ -85,6 +85,41 @@ async fn deleted_runs_leave_nothing_behind() {
     assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
 }
 
+/// Given a run with two places in the index, one of which is taken away before the database has it or after that: the other one,
+/// the state and the traces stay, the run counts once, and so it is after a crash.
+#[tokio::test]
+async fn a_place_goes_alone() {
+    for is_settled in [false, true] {
+        let dir = TempDir::new().unwrap();
+        let check = |store: &Store| {
+            assert_eq!(store.run_ids(None, true, 9).unwrap(), [key(5, "run")]);
+            assert_eq!(store.run_count(), 1);
+            assert_eq!(store.load_run("run").unwrap(), Some(saved(5, "run", 10)));
+            assert_eq!(store.alias(TRACE).unwrap().as_deref(), Some("run"));
+        };
+        {
+            let store = open(dir.path());
+            store.commit(of_traces("run", &[TRACE])).await.unwrap();
+            if is_settled {
+                settled(&store).await;
+            }
+            let anew = Turn {
+                new_runs: vec![key(5, "run")],
+                ..Turn::default()
+            };
+            store.commit(anew).await.unwrap();
+            store.save_runs(vec![saved(5, "run", 10)]).await.unwrap();
+            let stale = Turn {
+                unlisted: vec![key(1, "run")],
+                ..Turn::default()
+            };
+            store.commit(stale).await.unwrap();
+            check(&store);
+        }
+        check(&open(dir.path()));
+    }
+}
+
 /// Given a trace that went over to a run which is removed before the database knows of that, it does not come back to the run
 /// to which it belonged before.
 #[tokio::test]
