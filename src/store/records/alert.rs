@@ -224,10 +224,18 @@ mod tests {
             prop_assert_eq!(decode_alert(alert.cursor, &bytes), Ok(alert));
         }
 
-        /// Given any bytes, reading answers and never panics.
+        /// Given any bytes, or an alert with one of them changed or the end lost, reading answers and never panics.
         #[test]
-        fn strange_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = decode_alert(1, &bytes);
+        fn reading_never_panics(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            alert in samples::alert(),
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let spoilt = samples::spoilt(&encode_alert(&alert), at, byte);
+            for bytes in [bytes].iter().chain(&spoilt) {
+                let _ = decode_alert(1, bytes);
+            }
         }
     }
 }

@@ -375,11 +375,26 @@ mod tests {
             let _ = Window::of_packed(&packed);
         }
 
-        /// Given any bytes, reading answers and never panics.
+        /// Given any bytes, or a saved state with one of them changed or the end lost, reading answers and never panics.
         #[test]
-        fn strange_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = decode_run(&bytes);
-            let _ = decode_saved("run", &bytes);
+        fn reading_never_panics(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            inputs in inputs(),
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let state = encode_run(&told(&inputs));
+            let saved = encode_saved(&SavedRun {
+                key: IndexKey { created_ms: 1, run_id: "run".into() },
+                position: 1,
+                state: state.clone(),
+            });
+            let of_state = samples::spoilt(&state, at, byte);
+            let of_saved = samples::spoilt(&saved, at, byte);
+            for bytes in [bytes].iter().chain(&of_state).chain(&of_saved) {
+                let _ = decode_run(bytes);
+                let _ = decode_saved("run", bytes).map(|saved| decode_run(&saved.state));
+            }
         }
     }
 }

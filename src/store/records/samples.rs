@@ -348,6 +348,14 @@ pub(super) fn turn() -> impl Strategy<Value = Turn> {
     )
 }
 
+/// A record without its end, and with one byte changed.
+pub(super) fn spoilt(record: &[u8], at: prop::sample::Index, byte: u8) -> [Vec<u8>; 2] {
+    let at = at.index(record.len());
+    let mut changed = record.to_vec();
+    changed[at] = byte;
+    [record[..at].to_vec(), changed]
+}
+
 pub(super) fn warning() -> impl Strategy<Value = Warning> {
     let shape = (
         any::<[u64; 7]>(),

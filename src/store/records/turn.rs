@@ -393,11 +393,20 @@ mod tests {
             prop_assert_eq!(decode_turns(&group), Ok(expected));
         }
 
-        /// Given any bytes, reading answers and never panics.
+        /// Given any bytes, or a group with one of them changed or the end lost, reading answers and never panics.
         #[test]
-        fn strange_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = decode_turns(&bytes);
-            let _ = decode_keys(&bytes);
+        fn reading_never_panics(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            turn in samples::turn(),
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let group = [group_head(1).to_vec(), encode_turn(turn).0].concat();
+            let spoilt = samples::spoilt(&group, at, byte);
+            for bytes in [bytes].iter().chain(&spoilt) {
+                let _ = decode_turns(bytes);
+                let _ = decode_keys(bytes);
+            }
         }
 
         /// Given a group that lost its end, it is refused.
