@@ -11,7 +11,7 @@
 //! silences. Alertmanager does these well, and the webhook speaks to what listens to Alertmanager.
 //!
 //! Beside the alerts, `forward` passes the telemetry itself on, unread, for those who have Eddy in front of a backend, and
-//! `traces` sends the daemon's own spans. `verdicts` tells OTLP backends what the guard answered.
+//! `traces` sends the daemon's own spans. `verdicts` tells OTLP backends what the guard answered. `otlp` is what these say alike.
 
 mod address;
 mod alertmanager;
@@ -21,6 +21,7 @@ pub mod forward;
 mod given_up;
 mod grpc;
 mod http;
+mod otlp;
 mod otlp_logs;
 mod outbox;
 mod retry;

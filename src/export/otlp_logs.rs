@@ -9,16 +9,14 @@ use opentelemetry_proto::tonic::collector::logs::v1::{
     ExportLogsServiceRequest, ExportLogsServiceResponse,
 };
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{
-    AnyValue, ArrayValue, InstrumentationScope, KeyValue,
-};
+use opentelemetry_proto::tonic::common::v1::{ArrayValue, KeyValue};
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs, SeverityNumber};
-use opentelemetry_proto::tonic::resource::v1::Resource;
 use tonic::codec::CompressionEncoding;
 use tonic::metadata::MetadataMap;
 use tonic::transport::Endpoint;
 use tonic::{Code, Extensions, Request};
 
+use super::otlp::{attribute, int, resource, scope, string, text};
 use super::settings::{OtlpLogsSettings, SettingsError};
 use super::tls::{Certificates, Tls};
 use super::{Answer, REPLY_BYTES_MAX, grpc};
@@ -111,26 +109,15 @@ fn taken(reply: ExportLogsServiceResponse) -> Answer {
 }
 
 fn logs_request(tenant: &str, log_records: Vec<LogRecord>) -> ExportLogsServiceRequest {
-    let version = env!("CARGO_PKG_VERSION");
-    let mut resource = vec![
-        text("service.name", "eddy"),
-        text("service.version", version),
-    ];
+    let mut resource = resource();
     if !tenant.is_empty() {
-        resource.push(text("eddy.tenant", tenant));
+        resource.attributes.push(text("eddy.tenant", tenant));
     }
     ExportLogsServiceRequest {
         resource_logs: vec![ResourceLogs {
-            resource: Some(Resource {
-                attributes: resource,
-                ..Resource::default()
-            }),
+            resource: Some(resource),
             scope_logs: vec![ScopeLogs {
-                scope: Some(InstrumentationScope {
-                    name: "eddy".to_owned(),
-                    version: version.to_owned(),
-                    ..InstrumentationScope::default()
-                }),
+                scope: Some(scope()),
                 log_records,
                 ..ScopeLogs::default()
             }],
@@ -218,31 +205,6 @@ fn evidence(alert: &Alert) -> Value {
     Value::ArrayValue(ArrayValue {
         values: spans.collect(),
     })
-}
-
-pub(super) fn text(key: &str, value: &str) -> KeyValue {
-    attribute(key, Value::StringValue(value.to_owned()))
-}
-
-pub(super) fn int(key: &str, value: u64) -> KeyValue {
-    attribute(
-        key,
-        Value::IntValue(i64::try_from(value).unwrap_or(i64::MAX)),
-    )
-}
-
-pub(super) fn attribute(key: &str, value: Value) -> KeyValue {
-    KeyValue {
-        key: key.to_owned(),
-        value: Some(AnyValue { value: Some(value) }),
-        ..KeyValue::default()
-    }
-}
-
-pub(super) fn string(value: &str) -> AnyValue {
-    AnyValue {
-        value: Some(Value::StringValue(value.to_owned())),
-    }
 }
 
 #[cfg(test)]

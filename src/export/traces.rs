@@ -6,9 +6,6 @@
 use std::time::Duration;
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
-use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
@@ -17,6 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::forward::{self, Forwards};
+use super::otlp::{int, resource, scope, text};
 use super::settings::{SettingsError, TraceSettings};
 use crate::otlp::Signal;
 use crate::telemetry::spans::{self, Ended};
@@ -71,22 +69,11 @@ fn send(queue: &Forwards) {
 }
 
 fn request(ended: &[Ended]) -> ExportTraceServiceRequest {
-    let version = env!("CARGO_PKG_VERSION");
     ExportTraceServiceRequest {
         resource_spans: vec![ResourceSpans {
-            resource: Some(Resource {
-                attributes: vec![
-                    text("service.name", "eddy"),
-                    text("service.version", version),
-                ],
-                ..Resource::default()
-            }),
+            resource: Some(resource()),
             scope_spans: vec![ScopeSpans {
-                scope: Some(InstrumentationScope {
-                    name: "eddy".to_owned(),
-                    version: version.to_owned(),
-                    ..InstrumentationScope::default()
-                }),
+                scope: Some(scope()),
                 spans: ended.iter().map(span).collect(),
                 ..ScopeSpans::default()
             }],
@@ -98,10 +85,7 @@ fn request(ended: &[Ended]) -> ExportTraceServiceRequest {
 fn span(ended: &Ended) -> Span {
     let parent = Some(ended.parent).filter(|parent| *parent != 0);
     let numbers = ended.numbers.iter();
-    let numbers = numbers.map(|(key, number)| {
-        let number = i64::try_from(*number).unwrap_or(i64::MAX);
-        attribute(key, Value::IntValue(number))
-    });
+    let numbers = numbers.map(|(key, number)| int(key, *number));
     let names = ended.names.iter().map(|(key, name)| text(key, name));
     Span {
         trace_id: ended.trace.to_be_bytes().to_vec(),
@@ -117,17 +101,5 @@ fn span(ended: &Ended) -> Span {
             code: StatusCode::Error.into(),
         }),
         ..Span::default()
-    }
-}
-
-fn text(key: &str, value: &str) -> KeyValue {
-    attribute(key, Value::StringValue(value.to_owned()))
-}
-
-fn attribute(key: &str, value: Value) -> KeyValue {
-    KeyValue {
-        key: key.to_owned(),
-        value: Some(AnyValue { value: Some(value) }),
-        ..KeyValue::default()
     }
 }

@@ -14,7 +14,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::given_up::GivenUp;
-use super::otlp_logs::{OtlpLogs, attribute, int, string, text};
+use super::otlp::{attribute, int, string, text};
+use super::otlp_logs::OtlpLogs;
 use super::retry::Attempts;
 use super::settings::Retry;
 use super::{Answer, Entry};
