@@ -44,7 +44,7 @@ pub struct Caller {
     /// The session, where it is named apart from the run.
     pub session_id: Option<Text>,
     /// What the swarm of its session is warned of.
-    pub swarm: Arc<[Shared]>,
+    pub swarm: Arc<[Warned]>,
     /// Hash of the round's name, 0 where it has none.
     pub round: u64,
     /// Hash of the turn's name, 0 where it has none.
@@ -57,7 +57,7 @@ pub struct Caller {
 
 /// A warning that every worker of a swarm is to be told of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shared {
+pub struct Warned {
     /// The warning.
     pub warning_id: u64,
     /// Its rule.

@@ -28,7 +28,7 @@ use super::defect::contained;
 use super::draft::Draft;
 use super::inbox::{Cost, Message, Part, Routed};
 use super::residence::Slot;
-use super::router::{CHAIN_MAX, named};
+use super::router::{CHAIN_MAX, reported_id};
 use super::worker::Worker;
 use super::{NamedPolicy, Shards, Shared, admit, looking_up, swarm};
 
@@ -220,7 +220,7 @@ impl Shared {
     /// The run that an id names. A trace may have gone over to a run with a name of its own, by way of other traces. Who asks
     /// waits for the database where that has to say so, and no thread does that others need.
     async fn run_named(&self, run_id: &str) -> Text {
-        let mut run_id = named(&run_id.into());
+        let mut run_id = reported_id(&run_id.into());
         for _ in 0..CHAIN_MAX {
             let Some(trace) = TraceId::of_run(&run_id) else {
                 break;

@@ -77,7 +77,7 @@ impl Router {
         let named = run.run_id.as_ref().filter(|id| !id.is_empty());
         if !run.trace.is_set() {
             return named.map(|id| Route {
-                run_id: self::named(id),
+                run_id: reported_id(id),
                 alias: None,
             });
         }
@@ -100,7 +100,7 @@ impl Router {
         let own = run.trace.run_id();
         let (before, known) = self.recall(run.trace, stored);
         let target = match (named, run.continues) {
-            (Some(id), _) => self::named(id),
+            (Some(id), _) => reported_id(id),
             (None, Some(other)) if known == own && other.is_set() => self.follow(other, stored),
             // Its run may have become part of another: remembering that keeps chains short, and is all that is left
             // once the run in between is forgotten.
@@ -196,7 +196,7 @@ pub fn shard_of(run_id: &str, shards: u16) -> u16 {
 }
 
 /// The id of a run that a report names so. A swarm is named by Eddy alone.
-pub(super) fn named(run_id: &Text) -> Text {
+pub(super) fn reported_id(run_id: &Text) -> Text {
     if is_swarm(run_id) {
         return bounded(&format!("run:{run_id}").into());
     }

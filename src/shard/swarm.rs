@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::engine::event::{Body, Event, Text, TraceId};
-use crate::engine::guard::Shared as Warned;
+use crate::engine::guard::Warned;
 use crate::engine::run::{SWARM, is_swarm};
 use crate::normalize::RunRef;
 use crate::store::hashing::FastMap;

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::engine::event::Text;
-use crate::engine::guard::Shared as Warned;
+use crate::engine::guard::Warned;
 use crate::engine::run::is_swarm;
 use crate::engine::{Input, RunView, step};
 use crate::store::{Entry, StoreError, Turn};

@@ -12,7 +12,7 @@ use crate::engine::warning::{Rule, Severity, WarningState};
 
 use super::matter::Matter;
 use super::policy::Action;
-use super::{Caller, Shared};
+use super::{Caller, Warned};
 
 /// A warning of the run, or of the swarm that it is part of, of which the caller has not been told as it stands. An action of
 /// one of the run's policies is about the warnings of that policy; those of a swarm are the main one's.
@@ -100,7 +100,7 @@ pub(super) fn about(rule: Rule, group: u64) -> u64 {
 
 impl RunState {
     /// What the workers of this swarm are to be told.
-    pub(crate) fn shared(&self) -> Vec<Shared> {
+    pub(crate) fn shared(&self) -> Vec<Warned> {
         let tip = self.tip.as_deref();
         tip.map_or_else(Vec::new, |tip| tip.shared(&self.id))
     }
@@ -115,9 +115,9 @@ impl Fold {
     }
 
     /// What the workers of a swarm are to be told.
-    fn shared(&self, run_id: &Text) -> Vec<Shared> {
+    fn shared(&self, run_id: &Text) -> Vec<Warned> {
         let open = self.warnings.iter().filter(|kept| kept.open);
-        open.map(|kept| Shared {
+        open.map(|kept| Warned {
             warning_id: id_of_warning(run_id, kept.rule, kept.group),
             rule: kept.rule,
             group: kept.group,
