@@ -9,6 +9,7 @@ mod attempts;
 mod beside;
 mod clock;
 mod complaint;
+mod crashes;
 mod digest;
 mod echo;
 mod elements;

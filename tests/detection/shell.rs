@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check, failed, later};
+use crate::support::{call, check, checked, failed, later};
 
 fn sh(command: &str, printed: &str) -> Value {
     call("bash", command, printed)
@@ -429,4 +429,25 @@ fn commands_in_the_background() {
         let looks: Vec<_> = (0..12).map(look).collect();
         check(&looks, &[]);
     }
+}
+
+/// Given a benchmark that is run some times before and after a change, of which times alone differ, that is measuring; what is run
+/// without end goes round.
+#[test]
+fn benchmarks() {
+    let bench = |number: usize| {
+        let printed = format!("parse: {}.6 ms\nencode: 46.{number} ms", 100 + number);
+        call("Bash", "./target/release/bench --suite core", &printed)
+    };
+    let build = call(
+        "Bash",
+        "git checkout feature && cargo build --release",
+        "Finished",
+    );
+    let before = (0..7).map(bench);
+    let both: Vec<_> = before.clone().chain([build]).chain(before).collect();
+    check(&both, &[]);
+    let endless: Vec<_> = (0..16).map(bench).collect();
+    let warned = checked("", &endless);
+    assert_ne!(warned["runs"][0]["status"], "healthy", "{warned:#}");
 }

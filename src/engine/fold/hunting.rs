@@ -14,7 +14,7 @@ use super::marks::CallMark;
 /// Most calls in a row to see how often one fails: by then nearly every test that fails once in ten times has failed.
 const FLIPPING_CALLS_MAX: u32 = 40;
 
-/// Most runs in a row of a test that has not failed yet.
+/// Most runs in a row of a test that has not failed yet, or of a benchmark.
 const PASSES_MAX: usize = 8;
 
 /// What tells the count of such calls from that of all equal ones.
@@ -23,7 +23,8 @@ const FLIPPING: u64 = 0x666c_6970;
 impl Fold {
     /// Whether the same is called again and again, with nothing in between, and now goes well and now fails: how often a test fails
     /// is seen by many runs of it, but not by ever more of them. The calls are counted from the first one on that shows it. What
-    /// brings something new is no part of a hunt. A single test may pass several times before it fails.
+    /// brings something new is no part of a hunt. A single test may pass several times before it fails, and a benchmark is run
+    /// several times since times alone differ.
     pub(super) fn hunts(&mut self, judged: &Judged<'_>) -> bool {
         let Some(key) = judged.key.filter(|_| judged.outcome != Outcome::Fresh) else {
             return false;
@@ -33,7 +34,8 @@ impl Fold {
         let fails = judged.outcome == Outcome::Failed;
         let flips = |mark: &CallMark| (mark.outcome == Outcome::Failed) != fails;
         if !row.clone().any(flips) {
-            return !fails && runs_one_test(judged) && row.count() < PASSES_MAX;
+            let is_run_often = || runs_one_test(judged) || measures(judged);
+            return !fails && is_run_often() && row.count() < PASSES_MAX;
         }
         let rule = Rule::RepeatedToolCallExactInput;
         let tally = self.tallies.of(rule, mix(key, FLIPPING));
@@ -42,6 +44,16 @@ impl Fold {
         tally.count = tally.count.saturating_add(1);
         tally.count <= FLIPPING_CALLS_MAX
     }
+}
+
+/// Whether a command measures how long something takes, as far as its words tell.
+fn measures(judged: &Judged<'_>) -> bool {
+    let is_apart = |letter: char| letter.is_whitespace() || matches!(letter, '"' | '/');
+    let is_one = |word: &str| word.to_ascii_lowercase().contains("bench") || word == "hyperfine";
+    let sample = judged.call.input.sample();
+    let command = judged.call.traits.command;
+    matches!(command, Some(Command::Other | Command::RunsTests))
+        && sample.split(is_apart).any(is_one)
 }
 
 /// Whether a command runs some tests of all there are: a word of it holds more than that they are tests, `tests/test_queue.py`,

@@ -34,7 +34,8 @@
 //! `process`), says how many at most (`LIMIT 1000`, `batch`), and is answered with how many they were, has taken others each
 //! time. A check that follows each of several steps, all of them new and about other things, does not count, unless it fails,
 //! says no, or merely looks; nor does a call that now goes well and now fails, up to forty times, or that takes five seconds for
-//! numbers that go up and down, with nothing in between, nor a single test that passes, up to eight times.
+//! numbers that go up and down, with nothing in between, nor a single test that passes, or a benchmark, up to eight
+//! times.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;

@@ -12,6 +12,7 @@ use memchr::memmem::Finder;
 use crate::engine::event::Failure;
 
 use super::complaint::complains;
+use super::crashes::{self, thrown_in_node};
 use super::emptiness::is_nothing;
 use super::places::without_places;
 use super::refusal::{graphql_error, refusal, tells_of_thing};
@@ -144,6 +145,7 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
         || closes_with_failure(text)
         || end_of_traceback(text).is_some()
         || said_by_powershell(text).is_some()
+        || thrown_in_node(text).is_some()
         || has_failed_play(text)
         || complains(text)
         || (line.len() == text.len()
@@ -195,7 +197,7 @@ const LAST_LINES_BYTES_MAX: usize = 1_024;
 
 /// The lines at the end of a text, the last one first. A result may still be JSON text, in which the end of a line is written as
 /// two signs.
-fn last_lines(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn last_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_end_matches(|letter: char| letter.is_whitespace() || letter == '"');
     let mut start = text.len().saturating_sub(LAST_LINES_BYTES_MAX);
     while !text.is_char_boundary(start) {
@@ -281,7 +283,7 @@ pub(super) fn begins_closing(line: &str) -> bool {
 }
 
 /// `ValueError: …`, `java.io.IOException: …`: one word before the first colon, with such an end.
-fn names_exception(line: &str) -> bool {
+pub(super) fn names_exception(line: &str) -> bool {
     let Some((name, _)) = line.split_once(':') else {
         return false;
     };
@@ -351,6 +353,9 @@ const SHORT_BYTES_MAX: usize = 512;
 fn failure_in(result: &str, arguments: &str) -> Option<Failure> {
     if let Some(error) = cell_error(result) {
         return Some(failure(error));
+    }
+    if let Some(error) = crashes::cell_error(trimmed_start(result)) {
+        return Some(failure_of_call(&error, arguments));
     }
     if !trimmed_start(result).starts_with('{') {
         // What tells it stands at the beginning, or in a result that is short as a whole.

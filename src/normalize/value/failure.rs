@@ -8,7 +8,7 @@ use crate::engine::policy::ToolSettings;
 use super::digest::Reader;
 use super::echo::{without_echo, without_given_lines};
 use super::sample::cut;
-use super::{complaint, failing, places, redact, told_lines, transient};
+use super::{complaint, crashes, failing, places, redact, told_lines, transient};
 
 /// An error in words: its text redacted and cut at [`ERROR_BYTES_MAX`], its hash over the whole with volatile parts
 /// masked, and without where in a file it was met. Of a traceback, the last line is the error; of a longer text, the lines that
@@ -22,6 +22,7 @@ pub(crate) fn failure(text: &str) -> Failure {
 pub(crate) fn failure_of_call(text: &str, arguments: &str) -> Failure {
     let text = failing::end_of_traceback(text).unwrap_or(text);
     let text = failing::said_by_powershell(text).unwrap_or(text);
+    let text = crashes::thrown_in_node(text).unwrap_or(text);
     let text = &*complaint::without_values(text);
     let text = &*without_given_lines(text, arguments);
     let told = told_lines::told_lines(text);
