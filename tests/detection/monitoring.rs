@@ -273,3 +273,30 @@ fn looks_once_a_minute() {
     let apply = call("apply", "web.yaml", "ok");
     is_seen(&rounds(64, &[by_tool(), apply, health()]));
 }
+
+/// Given a job that is started anew each minute and fails each time, that goes round, however long each takes; a job that is started
+/// once and looked at each minute is waited for.
+#[test]
+fn jobs_that_are_started_anew() {
+    let start = |minute: u64| {
+        let queued =
+            json!({"run": format!("manual__2026-11-20T05:{minute:02}:09"), "state": "queued"});
+        later(
+            call("trigger_job", "nightly", &queued.to_string()),
+            60 * minute,
+        )
+    };
+    let look = |minute: u64, state: &str| {
+        let run = format!("manual__2026-11-20T05:{minute:02}:09");
+        let told = json!({"run": run, "state": state}).to_string();
+        later(call("get_job", &run, &told), 60 * minute + 40)
+    };
+    let anew: Vec<_> = (0..9)
+        .flat_map(|minute| [start(minute), look(minute, "failed")])
+        .collect();
+    let warned = checked("", &anew);
+    assert_ne!(warned["runs"][0]["status"], "healthy", "{warned:#}");
+    let looks = (0..9).map(|minute| later(look(0, "running"), 60 * minute + 40));
+    let once: Vec<_> = [start(0)].into_iter().chain(looks).collect();
+    check(&once, &[]);
+}

@@ -4,7 +4,7 @@
 //! loop is time: it lets a while pass between its questions, or longer each time, or its tool is one for waiting. Waiting has
 //! a budget of time, not of calls; when that is used up, the calls count like any others.
 
-use crate::engine::event::SAMPLE_BYTES_MAX;
+use crate::engine::event::{Manner, SAMPLE_BYTES_MAX};
 use crate::engine::policy::{Patience, Policy};
 
 use super::judge::{Judged, Outcome};
@@ -70,6 +70,10 @@ impl Waiting {
         };
         if is_hunt {
             return waiting.and_has_time();
+        }
+        // What begins something anew does not wait for it.
+        if begins_something(judged) {
+            return waiting;
         }
         // Where neither was recorded, pauses are all that is known.
         if judged.result != before.mark.result() && !judged.jitters {
@@ -374,6 +378,13 @@ fn waits(judged: &Judged<'_>) -> bool {
 /// Whether a tool's name says that it waits.
 fn is_for_waiting(tool: &str) -> bool {
     is_one_of(tool, &["wait", "sleep", "poll"])
+}
+
+/// Words in the names of tools that begin something each time.
+const BEGINS: [&str; 4] = ["trigger", "launch", "restart", "rerun"];
+
+fn begins_something(judged: &Judged<'_>) -> bool {
+    judged.call.manner != Manner::Looks && is_one_of(judged.tool, &BEGINS)
 }
 
 /// Words in the names of tools by which a worker asks for something to do.
