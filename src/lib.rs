@@ -14,8 +14,8 @@
 //!
 //! The engine thinks and does nothing else: no clock, no task, no socket, no disk. Every other room moves bytes and decides
 //! nothing. [`config`] says what counts as a loop and where everything is; [`json`] is the one shape in which runs and warnings
-//! are shown; [`daemon`] puts the rooms together, and takes them apart in good order; [`cli`] is the program; [`telemetry`]
-//! is its own log.
+//! are shown, and [`render`] lays them out for a terminal; [`daemon`] puts the rooms together, and takes them apart in good
+//! order; [`cli`] is the program; [`telemetry`] is its own log.
 
 pub mod api;
 pub mod cli;
@@ -29,6 +29,7 @@ pub mod listener;
 pub mod normalize;
 pub mod otlp;
 pub mod receiver;
+pub mod render;
 pub mod shard;
 #[cfg(test)]
 mod simulation;

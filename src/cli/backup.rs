@@ -9,10 +9,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use clap::Args;
 
 use super::failure::{Failure, answer, remark};
-use super::render::text::counted;
 use super::{FileArgs, data_dir_flag};
 use crate::config::{self, Sources};
 use crate::daemon::TENANTS;
+use crate::render::text::counted;
 use crate::store::{self, Copied, StoreError};
 
 #[derive(Debug, Args)]

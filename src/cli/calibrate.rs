@@ -16,9 +16,9 @@ use serde_json::json;
 use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer};
 use super::reading::every_run;
-use super::render::text;
 use super::{ConfigArgs, blocking, check};
 use crate::json::{RunJson, WarningJson};
+use crate::render::text;
 
 /// Fewest good runs: half of them bound the rate of false alarms by one in eleven.
 const RUNS_MIN: usize = 20;

@@ -13,8 +13,8 @@ use rustls::sign::CertifiedKey;
 use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
-use super::render::text::{API_DEFAULT, api_flag, shell_word};
 use crate::listener::{NOT_ITS_KEY, certificates_in, key_in};
+use crate::render::text::{API_DEFAULT, api_flag, shell_word};
 
 /// Longest wait for a connection. A daemon on this machine answers at once or not at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

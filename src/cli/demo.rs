@@ -17,14 +17,14 @@ use prost::Message;
 use tonic::transport::Channel;
 
 use super::failure::{Failure, answer};
-use super::render::table::runs_table;
-use super::render::text::{Look, Paint, shell_word};
 use super::serve::{agents_setting, asked, exports, start, until_stopped};
 use super::{DemoArgs, multithreaded};
 use crate::config::{self, Flag, Settings, Sources};
 use crate::daemon::Daemon;
 use crate::export::Exporters;
 use crate::json::RunJson;
+use crate::render::table::runs_table;
+use crate::render::text::{Look, Paint, shell_word};
 use crate::shard::RunFilter;
 use crate::{otlp, telemetry};
 

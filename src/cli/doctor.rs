@@ -22,7 +22,7 @@ use self::senders::{Sender, senders};
 use super::blocking;
 use super::client::{ApiArgs, Client, Unanswered};
 use super::failure::{Failure, answer, answer_json};
-use super::render::text::{Look, Paint, clean, columns, counted, pad, wrap};
+use crate::render::text::{Look, Paint, clean, columns, counted, pad, wrap};
 
 /// Longest wait for a span to arrive at the API: a collector in between may hold it back for some seconds.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(6);

@@ -10,10 +10,10 @@ use clap::Args;
 use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer, answer_json};
 use super::reading::every_run;
-use super::render::explain::explanation_page;
-use super::render::text::{Look, clean};
 use super::{ConfigArgs, blocking, check};
 use crate::json::{ExplanationJson, RunJson, hex_id, warning_id};
+use crate::render::explain::explanation_page;
+use crate::render::text::{Look, clean};
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct ExplainArgs {

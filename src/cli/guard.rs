@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use super::client::ApiArgs;
 use super::failure::{Failure, answer, answer_json, remark};
 use super::guard_client::GuardClient;
-use super::render::text::clean;
 use crate::json::VerdictJson;
+use crate::render::text::clean;
 
 #[derive(Clone, Debug, Subcommand)]
 pub(super) enum GuardCommand {

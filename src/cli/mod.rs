@@ -28,7 +28,6 @@ mod hook;
 mod mcp_proxy;
 mod reading;
 mod reload;
-pub mod render;
 mod serve;
 mod settings;
 mod tail;

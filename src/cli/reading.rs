@@ -11,10 +11,10 @@ use serde::Deserialize;
 use super::blocking;
 use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer, answer_json, remark};
-use super::render::run::run_page;
-use super::render::table::runs_table;
-use super::render::text::{Look, shell_word};
 use crate::json::RunJson;
+use crate::render::run::run_page;
+use crate::render::table::runs_table;
+use crate::render::text::{Look, shell_word};
 
 /// Most runs that one request asks for: the API gives no more at once.
 const PAGE_MAX: usize = 1000;

@@ -7,11 +7,11 @@ use std::pin::{Pin, pin};
 
 use super::failure::{Failure, remark};
 use super::reload::Reloader;
-use super::render::text::{Look, Paint};
 use super::{ServeArgs, multithreaded};
 use crate::config::{self, Settings};
 use crate::daemon::{Daemon, reachable, shutdown};
 use crate::listener::Access;
+use crate::render::text::{Look, Paint};
 use crate::telemetry;
 
 pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {

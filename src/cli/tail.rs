@@ -13,9 +13,9 @@ use serde::Deserialize;
 use super::blocking;
 use super::client::{ApiArgs, Client, Unanswered};
 use super::failure::{Failure, answer, remark};
-use super::render::alert::Feed;
-use super::render::text::Look;
 use crate::json::AlertJson;
+use crate::render::alert::Feed;
+use crate::render::text::Look;
 
 /// Between two attempts to find a daemon again.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);

@@ -16,7 +16,7 @@ use super::causes::causes;
 use super::settings::{Fault, Secret};
 use super::tls::Tls;
 use super::{Answer, SEND_TIMEOUT};
-use crate::cli::render::text::clean;
+use crate::render::text::clean;
 
 /// After so long without a word in the middle of a request the receiver is asked for a sign of life, and its connection is left
 /// when none comes. Both are over before the request is: else the next one would go over the same connection, and a receiver that

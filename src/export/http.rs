@@ -12,7 +12,7 @@ use super::retry::retry_after;
 use super::settings::Fault;
 use super::tls::Tls;
 use super::{REPLY_BYTES_MAX, SEND_TIMEOUT};
-use crate::cli::render::text::clean;
+use crate::render::text::clean;
 
 /// How much of a refusal's text is quoted, in characters.
 const QUOTE_CHARS_MAX: usize = 200;

@@ -20,10 +20,10 @@ use super::otlp::{attribute, int, resource, scope, string, text};
 use super::settings::{OtlpLogsSettings, SettingsError};
 use super::tls::{Certificates, Tls};
 use super::{Answer, REPLY_BYTES_MAX, grpc};
-use crate::cli::render::text::clean;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::{Severity, WarningState};
 use crate::json::{dollars, hex_id, hex_span, rfc3339};
+use crate::render::text::clean;
 use crate::store::alert::Alert;
 
 /// An OTLP backend.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 
 use super::{Answer, ExporterSettings};
-use crate::cli::render::alert::Feed;
-use crate::cli::render::text::{Look, api_flag};
 use crate::json::AlertJson;
+use crate::render::alert::Feed;
+use crate::render::text::{Look, api_flag};
 use crate::store::alert::Alert;
 
 /// How long a person sees nothing of what happens after the last alerts. Nobody reads faster, and a run that goes round at full

@@ -274,8 +274,8 @@ fn looks_once_a_minute() {
     is_seen(&rounds(64, &[by_tool(), apply, health()]));
 }
 
-/// Given a job that is started anew each minute and fails each time, that goes round, however long each takes; a job that is started
-/// once and looked at each minute is waited for.
+/// Given a job that is started anew each minute and fails each time, that goes round, however long each takes; a job that is
+/// started once and looked at each minute is waited for.
 #[test]
 fn jobs_that_are_started_anew() {
     let start = |minute: u64| {

@@ -16,10 +16,10 @@ use flate2::read::MultiGzDecoder;
 use serde_json::value::RawValue;
 
 use crate::cli::failure::Failure;
-use crate::cli::render::text::{counted, short_number};
 use crate::engine::policy::Policy;
 use crate::normalize::{self, Normalizer, Report, RunRef, events_file};
 use crate::otlp::{self, Limits, Problem, Reason};
+use crate::render::text::{counted, short_number};
 
 /// Largest file after decompression, in bytes: it is held in memory, and a gzip bomb must not fill that.
 const FILE_BYTES_MAX: u64 = 4 << 30;

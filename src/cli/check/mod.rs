@@ -15,14 +15,14 @@ use serde::Serialize;
 
 use super::ConfigArgs;
 use super::failure::{Failure, answer, answer_json};
-use super::render::run::run_page;
-use super::render::table::runs_table;
-use super::render::text::{Look, clean, counted};
 use crate::config;
 use crate::engine::RunState;
 use crate::engine::policy::Policy;
 use crate::engine::view::Status;
 use crate::json::RunJson;
+use crate::render::run::run_page;
+use crate::render::table::runs_table;
+use crate::render::text::{Look, clean, counted};
 
 mod files;
 mod replay;

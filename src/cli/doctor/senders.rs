@@ -13,11 +13,11 @@ use prost::Message as _;
 
 use super::{ARRIVES_WITHIN, Check};
 use crate::cli::failure::Failure;
-use crate::cli::render::text::clean;
 use crate::export::forward;
 use crate::export::{Compression, ForwardProtocol, ForwardSettings, TlsFiles};
 use crate::listener::UNAUTHENTICATED;
 use crate::otlp::Signal;
+use crate::render::text::clean;
 
 /// OpenTelemetry's default addresses.
 const GRPC_DEFAULT: &str = "http://127.0.0.1:4317";

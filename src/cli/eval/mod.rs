@@ -15,9 +15,9 @@ use serde::Serialize;
 use super::ConfigArgs;
 use super::check::BYTE_ORDER_MARK;
 use super::failure::{Failure, answer, answer_json};
-use super::render::text::Look;
 use crate::config;
 use crate::normalize::events_file;
+use crate::render::text::Look;
 
 mod score;
 mod watch;

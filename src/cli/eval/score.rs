@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::watch::Verdict;
-use crate::cli::render::text::{clean, columns, fit, pad, wrap};
+use crate::render::text::{clean, columns, fit, pad, wrap};
 
 /// How the verdicts on one data set compare with what is known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

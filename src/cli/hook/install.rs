@@ -15,7 +15,7 @@ use super::programs::Program;
 use super::settings_file::{Members, list_json, value_json};
 use crate::cli::client::{ApiArgs, absolute};
 use crate::cli::failure::{Failure, answer};
-use crate::cli::render::text::shell_word;
+use crate::render::text::shell_word;
 
 /// Enters our command for each event where it is not entered yet.
 pub(super) fn install(program: Program, path: &Path, api: &ApiArgs) -> Result<(), Failure> {

@@ -19,13 +19,13 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::Endpoint;
 use tonic::{Extensions, Request, Status};
 
-use crate::cli::render::text::{clean, counted};
 use crate::export::settings::{
     Compression, Fault, ForwardProtocol, ForwardSettings, Secret, SettingsError,
 };
 use crate::export::tls::{Certificates, Tls};
 use crate::export::{Answer, REPLY_BYTES_MAX, grpc, http};
 use crate::otlp::Signal;
+use crate::render::text::{clean, counted};
 
 /// Where requests go.
 pub(super) struct Upstream {
