@@ -14,6 +14,7 @@ mod halves;
 mod lookalikes;
 mod models;
 mod monitoring;
+mod printed;
 mod refusals;
 mod retold;
 mod shell;
