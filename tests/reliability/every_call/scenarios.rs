@@ -211,7 +211,17 @@ fn open(dir: &Path, snapshot_every: Option<Duration>) -> Store {
         reserve_bytes: 100_000,
         ..Options::default()
     };
-    Store::open(dir, &options).unwrap_or_else(|error| panic!("it does not open: {error}"))
+    // Another test may begin a process meanwhile, which holds what is open here until it is the program that it is to be.
+    let patient_until = Instant::now() + PATIENCE;
+    loop {
+        match Store::open(dir, &options) {
+            Ok(store) => return store,
+            Err(StoreError::Held { .. }) if Instant::now() < patient_until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => panic!("it does not open: {error}"),
+        }
+    }
 }
 
 fn open_and_close(dir: &Path) {
