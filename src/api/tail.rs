@@ -154,7 +154,7 @@ impl Tail {
                 return Ok(Some(vec![TailItem::Lagged(lagged)]));
             }
             let before = self.cursor;
-            let Some(items) = self.read(newest)? else {
+            let Some(items) = self.read(newest).await? else {
                 return Ok(None);
             };
             if !items.is_empty() {
@@ -178,14 +178,14 @@ impl Tail {
 
     /// Reads on, up to `newest`, by which it was told that the reader does not lag; what has been committed since is read next.
     /// Nothing when the store was closed.
-    fn read(&mut self, newest: u64) -> Result<Option<Vec<TailItem>>, StoreError> {
+    async fn read(&mut self, newest: u64) -> Result<Option<Vec<TailItem>>, StoreError> {
         if self.cursor >= newest {
             return Ok(Some(Vec::new()));
         }
         let Some(store) = self.store.upgrade() else {
             return Ok(None);
         };
-        let alerts = store.alerts_after(self.cursor, READ_ALERTS)?;
+        let alerts = store.next_alerts(self.cursor, READ_ALERTS).await?;
         let mut items = Vec::with_capacity(alerts.len());
         for alert in alerts
             .into_iter()

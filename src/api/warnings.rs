@@ -141,9 +141,11 @@ impl Page {
         }
         for _ in 0..RUNS_EXAMINED_MAX / RUNS_TOGETHER {
             let shards = api.shards()?;
-            let store = shards.store();
-            let keys = store.run_ids(place.after_run.as_ref(), true, RUNS_TOGETHER);
-            let keys = keys.map_err(|error| not_read(&error))?;
+            let after = place.after_run.clone();
+            let looking = shards
+                .store()
+                .read_to_show(move |store| store.run_ids(after.as_ref(), true, RUNS_TOGETHER));
+            let keys = looking.await.map_err(|error| not_read(&error))?;
             if keys.is_empty() {
                 return Ok(None);
             }

@@ -47,6 +47,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
+    /// It waits for the disk.
     pub(super) fn new(
         store: Store,
         settings: ExporterSettings,
@@ -81,7 +82,11 @@ impl Outbox {
             entry,
             leaving,
         };
-        outbox.keep_cursor();
+        outbox.show_cursor();
+        if outbox.sink.keeps_cursor() {
+            let (store, next) = (&outbox.store, outbox.cursor + 1);
+            outbox.note_kept(store.set_exporter_cursor(&outbox.entry.name, next));
+        }
         Ok(outbox)
     }
 
@@ -118,7 +123,7 @@ impl Outbox {
         loop {
             self.given_up.tell_if_due();
             let last_attempt = self.leaving.is_cancelled();
-            let (batch, answer) = match self.waiting() {
+            let (batch, answer) = match self.waiting().await {
                 Ok(batch) if batch.alerts.is_empty() => (batch, Answer::Taken),
                 Ok(batch) => {
                     let answer = self.send(&batch.alerts).await;
@@ -138,13 +143,13 @@ impl Outbox {
                     self.together = (2 * self.together).min(self.sink.batch_max());
                 }
                 self.tried.forget();
-                self.settle(&batch, answer);
+                self.settle(&batch, answer).await;
                 return true;
             };
             if !last_attempt {
                 let overdue = batch.until(self.tried.note(self.store.last_cursor()));
                 if !overdue.alerts.is_empty() {
-                    self.settle(&overdue, Answer::Refused { reason });
+                    self.settle(&overdue, Answer::Refused { reason }).await;
                     return true;
                 }
             }
@@ -177,9 +182,9 @@ impl Outbox {
     }
 
     /// The next batch; empty if what waited has been removed.
-    fn waiting(&self) -> Result<Batch, StoreError> {
+    async fn waiting(&self) -> Result<Batch, StoreError> {
         let newest = self.store.last_cursor();
-        let window = self.store.alerts_after(self.cursor, WINDOW_ALERTS)?;
+        let window = self.store.next_alerts(self.cursor, WINDOW_ALERTS).await?;
         if window.is_empty() {
             return Ok(Batch::empty(newest));
         }
@@ -187,7 +192,7 @@ impl Outbox {
     }
 
     /// Counts what became of a batch and moves behind it.
-    fn settle(&mut self, batch: &Batch, answer: Answer) {
+    async fn settle(&mut self, batch: &Batch, answer: Answer) {
         let all = batch.alerts.len() as u64;
         let (failed, reason) = match answer {
             Answer::Taken | Answer::Later { .. } => (0, None),
@@ -222,18 +227,21 @@ impl Outbox {
             progress.missed += missed;
         });
         self.cursor = batch.end;
-        self.keep_cursor();
+        self.show_cursor();
+        if self.sink.keeps_cursor() {
+            let (store, next) = (&self.store, self.cursor + 1);
+            let kept = store.keep_exporter_cursor(&self.entry.name, next).await;
+            self.note_kept(kept);
+        }
     }
 
-    fn keep_cursor(&self) {
+    fn show_cursor(&self) {
         self.entry.update(|progress| progress.cursor = self.cursor);
-        if !self.sink.keeps_cursor() {
-            return;
-        }
-        if let Err(error) = self
-            .store
-            .set_exporter_cursor(&self.entry.name, self.cursor + 1)
-        {
+    }
+
+    /// Says where a cursor could not be kept.
+    fn note_kept(&self, kept: Result<(), StoreError>) {
+        if let Err(error) = kept {
             tracing::warn!(exporter = self.entry.name, %error, "alerts may be delivered again after a restart");
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
+use futures_util::poll;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -11,7 +12,7 @@ use super::given_up::{GivenUp, Item};
 use super::samples::{Log, alert, publish, resolved, store, store_of, wait_for};
 use super::scripted::{Scripted, Step, start_all};
 use super::{Answer, ExporterSettings, Exporters, Progress, Retry, StartError, start};
-use crate::store::{IndexKey, SavedRun};
+use crate::store::{ByHand, IndexKey, Options, READS_HELD_MAX, SavedRun, Store};
 
 /// How the only exporter stands.
 fn progress(exporters: &Exporters) -> Progress {
@@ -672,4 +673,45 @@ async fn names_must_differ() {
     let error = start(store(dir.path()), settings, &CancellationToken::new()).err();
     let text = error.expect("refused").to_string();
     assert_eq!(text, "exporter pager: this name is used twice");
+}
+
+// Given a disk that does not answer; an exporter that keeps up delivers from memory, and the store's thread keeps how far it came.
+// One that is behind waits, and holds up nobody.
+#[tokio::test(start_paused = true)]
+async fn who_keeps_up_needs_no_disk() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (store, mut hand) = Store::by_hand(dir.path(), &Options::default()).expect("a store");
+    let (quick, behind) = (Scripted::default(), Scripted::default().down());
+    let settings = vec![quick.exporter("quick"), behind.exporter("behind")];
+    let exporters = start_all(&store, settings);
+    publish_by_hand(&store, &mut hand, 1).await;
+    wait_for("the first", || quick.batches().len() == 1).await;
+    hand.settle();
+    let began = std::time::Instant::now();
+    hand.hold_reads(true);
+    behind.set_down(false);
+    let attempts = behind.batches().len();
+    publish_by_hand(&store, &mut hand, 2).await;
+    for _ in 0..20 {
+        tokio::time::advance(Duration::from_secs(60)).await;
+        tokio::task::yield_now().await;
+        hand.work();
+    }
+    assert_eq!(quick.batches(), [[(1, 1)], [(2, 1)]]);
+    assert_eq!(behind.batches().len(), attempts);
+    let queues: Vec<_> = exporters.status().iter().map(|one| one.queue).collect();
+    assert_eq!(queues, [0, 2]);
+    assert!(began.elapsed() < READS_HELD_MAX, "somebody waited");
+    hand.hold_reads(false);
+    assert_eq!(store.exporter_cursor("quick").expect("read"), 3);
+    settled(&exporters).await;
+    let last = behind.batches().pop();
+    assert_eq!(last, Some(vec![(1, 1), (2, 1)]));
+}
+
+async fn publish_by_hand(store: &Store, hand: &mut ByHand, id: u64) {
+    let mut publishing = Box::pin(publish(store, vec![alert(id, 1)]));
+    assert!(poll!(&mut publishing).is_pending());
+    hand.work();
+    publishing.await;
 }

@@ -1,20 +1,23 @@
 //! Questions about runs, answered from what is committed.
 //!
-//! A run that is in memory is shown by its shard, between two turns; any other is read from the store by whoever asks,
-//! so that a long list holds up no shard. A state leaves memory only once it is saved, so one of the two has the newest.
+//! A run that is in memory is shown by its shard, between two turns; any other is read from the store for whoever asks, by a
+//! thread that may wait, so that neither a long list nor a slow disk holds up a shard or the tasks of others. A state leaves
+//! memory only once it is saved, so one of the two has the newest where the shard is asked first.
 //! Those who ask at the same time are answered together: where the shard knows more than what is on disk, one commit serves
 //! all of them and the reports that wait, so that no number of questions keeps reports from being taken.
 
 use futures_util::{Stream, StreamExt, future, stream};
 use tokio::sync::{oneshot, watch};
 use tokio_stream::wrappers::WatchStream;
+use tracing::warn;
 
 use crate::engine::event::{Text, TraceId};
 use crate::engine::explain::Explanation;
+use crate::engine::policy::Policy;
 use crate::engine::view::Status;
 use crate::engine::{RunState, RunView};
 use crate::store::records::decode_run;
-use crate::store::{IndexKey, StoreError};
+use crate::store::{IndexKey, Store, StoreError};
 
 use super::Shared;
 use super::batch::Batch;
@@ -35,7 +38,7 @@ const TOGETHER: usize = 100;
 const SHOWN_TOGETHER: usize = 128;
 
 /// Tells one who asked what was seen for him.
-type Telling = Box<dyn FnOnce(&mut Worker) -> Result<(), StoreError> + Send>;
+type Telling = Box<dyn FnOnce(&mut Worker) + Send>;
 
 /// Which runs to list. What is left empty does not matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,7 +92,8 @@ impl Shared {
         let (None, Some(trace)) = (&found, TraceId::of_run(run_id)) else {
             return Ok(found);
         };
-        match self.store.alias(trace)? {
+        let looking = self.store.read_to_show(move |store| store.alias(trace));
+        match looking.await? {
             Some(run_id) => Ok(self.views(&[run_id]).await?.pop().flatten()),
             None => Ok(None),
         }
@@ -107,7 +111,11 @@ impl Shared {
         let mut examined = 0;
         while runs.len() < page_size && examined < EXAMINED_MAX {
             let limit = TOGETHER.min(EXAMINED_MAX - examined);
-            let keys = self.store.run_ids(after.as_ref(), true, limit)?;
+            let behind = after.clone();
+            let looking = self
+                .store
+                .read_to_show(move |store| store.run_ids(behind.as_ref(), true, limit));
+            let keys = looking.await?;
             if keys.is_empty() {
                 return Ok(RunPage {
                     runs,
@@ -149,12 +157,30 @@ impl Shared {
                 views[place] = view;
             }
         }
-        for (run_id, view) in run_ids.iter().zip(&mut views) {
-            if view.is_none() {
-                *view = self.saved_view(run_id)?;
-            }
+        let missing: Vec<_> = (0..views.len())
+            .filter(|place| views[*place].is_none())
+            .collect();
+        let saved = missing.iter().map(|place| run_ids[*place].clone());
+        let saved = self.saved_views(saved.collect()).await?;
+        for (place, view) in missing.into_iter().zip(saved) {
+            views[place] = view;
         }
         Ok(views)
+    }
+
+    /// Runs as they lie on disk.
+    async fn saved_views(&self, run_ids: Vec<Text>) -> Result<Vec<Option<RunView>>, StoreError> {
+        if run_ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let policy = self.policy().policy;
+        let looking = self.store.read_to_show(move |store| {
+            let views = run_ids.iter();
+            views
+                .map(|run_id| saved_view(store, run_id, &policy))
+                .collect()
+        });
+        looking.await
     }
 
     /// Why a warning of a run was raised; none where there is no such warning.
@@ -174,22 +200,30 @@ impl Shared {
         if let Some(explanation) = asked.await.flatten() {
             return Ok(Some(explanation));
         }
-        let saved = self.store.load_run(run_id)?;
-        let state = saved.and_then(|saved| decode_run(&saved.state).ok());
-        Ok(state.and_then(|state| state.explain(warning, &self.policy().policy)))
+        let (run_id, policy) = (run_id.clone(), self.policy().policy);
+        let looking = self.store.read_to_show(move |store| {
+            let saved = store.load_run(&run_id)?;
+            let state = saved.and_then(|saved| decode_run(&saved.state).ok());
+            Ok(state.and_then(|state| state.explain(warning, &policy)))
+        });
+        looking.await
     }
+}
 
-    /// A run as it lies on disk. One whose state cannot be read is shown as it will begin anew.
-    pub(super) fn saved_view(&self, run_id: &Text) -> Result<Option<RunView>, StoreError> {
-        let anew = || RunState::begun_anew(run_id.clone());
-        let state = match self.store.load_run(run_id) {
-            Ok(Some(saved)) => decode_run(&saved.state).unwrap_or_else(|_| anew()),
-            Ok(None) => return Ok(None),
-            Err(StoreError::Unreadable { .. }) => anew(),
-            Err(error) => return Err(error),
-        };
-        Ok(Some(state.view(&self.policy().policy)))
-    }
+/// A run as it lies on disk. One whose state cannot be read is shown as it will begin anew.
+fn saved_view(
+    store: &Store,
+    run_id: &Text,
+    policy: &Policy,
+) -> Result<Option<RunView>, StoreError> {
+    let anew = || RunState::begun_anew(run_id.clone());
+    let state = match store.load_run(run_id) {
+        Ok(Some(saved)) => decode_run(&saved.state).unwrap_or_else(|_| anew()),
+        Ok(None) => return Ok(None),
+        Err(StoreError::Unreadable { .. }) => anew(),
+        Err(error) => return Err(error),
+    };
+    Ok(Some(state.view(policy)))
 }
 
 impl Look {
@@ -238,7 +272,7 @@ impl Worker {
             looks.map(|look| worker.look(look)).collect::<Vec<_>>()
         };
         for tell in self.seen(look).await? {
-            tell(self)?;
+            tell(self);
         }
         self.make_room().await
     }
@@ -261,7 +295,6 @@ impl Worker {
                 let views = run_ids.iter().map(|run_id| self.view(run_id)).collect();
                 Box::new(|_| {
                     let _ = reply.send(views);
-                    Ok(())
                 })
             }
             Look::Explain {
@@ -274,7 +307,6 @@ impl Worker {
                     run.and_then(|run| run.state.explain(warning, &self.policy.policy));
                 Box::new(|_| {
                     let _ = reply.send(explanation);
-                    Ok(())
                 })
             }
             Look::Watch { run_id, reply } => {
@@ -289,16 +321,11 @@ impl Worker {
         run_id: Text,
         view: Option<RunView>,
         reply: oneshot::Sender<watch::Receiver<Option<RunView>>>,
-    ) -> Result<(), StoreError> {
-        let view = match view {
-            Some(view) => Some(view),
-            None => self.shared.saved_view(&run_id)?,
-        };
+    ) {
         match self.watchers.watch(run_id, || view) {
             Some(watcher) => drop(reply.send(watcher)),
             None => self.shared.counters.refused_watchers.add(1),
         }
-        Ok(())
     }
 
     /// A run that is in memory, as it is shown.
@@ -309,14 +336,35 @@ impl Worker {
 }
 
 /// A run now and from now on. The stream holds nothing of the shards: it may be as slow as a client.
+///
+/// Of a run that was not in memory, the watcher knows nothing until its next commit, and the disk has what came before that.
 pub(super) async fn watch(
     shared: &Shared,
     run_id: Text,
 ) -> impl Stream<Item = RunView> + Send + use<> {
     let inbox = shared.inbox_of(&run_id);
-    let look = |reply| Query::Look(Look::Watch { run_id, reply });
-    let watcher = inbox.ask(look).await;
-    stream::iter(watcher)
-        .flat_map(WatchStream::new)
-        .filter_map(future::ready)
+    let look = |reply| {
+        Query::Look(Look::Watch {
+            run_id: run_id.clone(),
+            reply,
+        })
+    };
+    let mut watcher = inbox.ask(look).await;
+    let knows_nothing = |watcher: &watch::Receiver<Option<RunView>>| watcher.borrow().is_none();
+    let mut saved = Vec::new();
+    if watcher.as_ref().is_some_and(knows_nothing) {
+        match shared.saved_views(vec![run_id]).await {
+            Ok(views) => saved = views,
+            Err(error) => {
+                warn!(%error, "a run cannot be read, and is not watched");
+                watcher = None;
+            }
+        }
+    }
+    if !watcher.as_ref().is_some_and(knows_nothing) {
+        // What was committed meanwhile is newer.
+        saved.clear();
+    }
+    let shown = stream::iter(watcher).flat_map(WatchStream::new);
+    stream::iter(saved).chain(shown).filter_map(future::ready)
 }

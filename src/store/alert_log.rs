@@ -259,6 +259,12 @@ impl Shared {
         Ok(alerts)
     }
 
+    /// The same, where the database need not be asked: it has none of them that is not here.
+    pub(super) fn alerts_at_hand(&self, cursor: u64, limit: usize) -> Option<Vec<Alert>> {
+        let (waiting, stored_until) = self.waiting_alerts(cursor, limit);
+        (cursor.saturating_add(1) >= stored_until).then_some(waiting)
+    }
+
     /// The next alerts behind a cursor that may not be in the database yet, and the cursor before which all are.
     fn waiting_alerts(&self, cursor: u64, limit: usize) -> (Vec<Alert>, u64) {
         let pending = self.pending();

@@ -9,7 +9,8 @@
 //! give what was acknowledged. A database that is damaged is set aside when it is opened, and another one made (`rebuild`)
 //! from the newest `snapshot` and the journal.
 //!
-//! Reads go to sled directly, from any task: they are short, and what is known not to be there is not looked up (`known`).
+//! Reads go to sled directly. They are short, and what is known not to be there is not looked up (`known`); but they wait where
+//! the disk hangs or a batch is being written, so tasks have them done `beside`.
 //! Deliberately absent: any knowledge of what a state or an alert means, and any retry of a failed write. A store whose write
 //! failed takes no more writes.
 
@@ -17,6 +18,7 @@ pub mod alert;
 mod alert_log;
 mod backup;
 mod belongings;
+mod beside;
 mod bundles;
 mod database;
 mod error;
@@ -47,12 +49,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 use crate::engine::event::{Text, TraceId};
 
 use alert::Alert;
 pub use backup::{Copied, copy, is_unbegun};
+use beside::Places;
 pub use error::StoreError;
 use journal::Journal;
 use open::Opened;
@@ -63,9 +66,6 @@ pub use turn::{Committed, Entry, IndexKey, SavedRun, Turn, Written};
 use writer::{Answer, Order, Writer};
 #[cfg(test)]
 pub(crate) use writer::{ByHand, READS_HELD_MAX};
-
-/// Most reads that are under way beside: a disk that hangs holds up as many threads.
-const BESIDE_MAX: usize = 16;
 
 /// What the store has done since it was opened, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,8 +124,8 @@ struct Inner {
     thread: Option<thread::JoinHandle<()>>,
     snapshots: Option<Snapshots>,
     mended: Option<Mended>,
-    /// One for each read that may be under way beside ([`Store::read_beside`]).
-    beside: Arc<Semaphore>,
+    /// For the reads that may be under way beside ([`Store::read_beside`]).
+    places: Places,
     /// Open as long as the directory is ours.
     lock: Option<File>,
 }
@@ -183,7 +183,7 @@ impl Store {
                 thread: Some(thread),
                 snapshots,
                 mended,
-                beside: Arc::new(Semaphore::new(BESIDE_MAX)),
+                places: Places::default(),
                 lock: Some(opened.lock),
             }),
         })
@@ -286,30 +286,6 @@ impl Store {
         self.inner.shared.aliases_of(run_id)
     }
 
-    /// Has something read by a thread that may wait for the disk, unlike those that tasks share. Some are under way at a time;
-    /// others wait before it. Must be called within a Tokio runtime.
-    ///
-    /// # Errors
-    /// What `read` says.
-    pub async fn read_beside<T: Send + 'static>(
-        &self,
-        read: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        // A simulation comes to the same end again, and where time is let pass by a test it does not run ahead of a thread.
-        #[cfg(test)]
-        if !self.inner.shared.holds_reads() {
-            return read(self);
-        }
-        let place = Arc::clone(&self.inner.beside).acquire_owned().await;
-        let place = place.map_err(|_| StoreError::Closed)?;
-        let store = self.clone();
-        let reading = tokio::task::spawn_blocking(move || {
-            let _place = place;
-            read(&store)
-        });
-        reading.await.unwrap_or(Err(StoreError::Closed))
-    }
-
     /// What may not be contained in saved states yet: one item a turn, `(position, entries, policy)`, in the order in
     /// which they were committed. A record that is missing or cannot be read is one error, and the next ones follow.
     pub fn replay(&self) -> impl Iterator<Item = Result<(u64, Vec<Entry>, u64), StoreError>> {
@@ -338,7 +314,7 @@ impl Store {
     }
 
     /// At most `limit` alerts with cursors above `cursor`, oldest first. Where the first of them is not `cursor + 1`,
-    /// those between have been removed.
+    /// those between have been removed. It may wait for the disk, unlike [`Store::next_alerts`].
     pub fn alerts_after(&self, cursor: u64, limit: usize) -> Result<Vec<Alert>, StoreError> {
         self.inner.shared.alerts_after(cursor, limit)
     }
@@ -374,7 +350,7 @@ impl Store {
     }
 
     /// Keeps how far an exporter has delivered. The first time it is flushed; later, the newest half second may be missing
-    /// after a crash, so that some alerts are delivered again.
+    /// after a crash, so that some alerts are delivered again. It waits for the disk, unlike [`Store::keep_exporter_cursor`].
     pub fn set_exporter_cursor(&self, name: &str, cursor: u64) -> Result<(), StoreError> {
         self.inner.shared.set_exporter_cursor(name, cursor)
     }

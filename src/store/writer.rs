@@ -58,6 +58,8 @@ pub(super) enum Order {
     Save(Vec<SavedRun>, Answer<()>),
     /// Keep a policy, with its hash.
     Policy(u64, String, Answer<()>),
+    /// Keep how far the exporter of this name has delivered.
+    Cursor(String, u64, Answer<()>),
     /// Nobody needs the journal before this position.
     Cut(u64),
     /// Do all that waits, and end.
@@ -203,6 +205,9 @@ impl Writer {
             }),
             Order::Policy(hash, json, answer) => {
                 let _ = answer.send(self.shared.put_policy(hash, &json));
+            }
+            Order::Cursor(name, cursor, answer) => {
+                let _ = answer.send(self.shared.set_exporter_cursor(&name, cursor));
             }
             Order::Cut(until) => self.cut_until = self.cut_until.max(until),
             Order::Close(answer) => {

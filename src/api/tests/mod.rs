@@ -32,6 +32,7 @@ use crate::store::{Options, Store, Turn};
 mod address;
 mod agreement;
 mod alerts;
+mod held;
 mod page;
 mod reflection;
 mod refusals;
@@ -74,7 +75,10 @@ impl Fixture {
         let store = Store::open(dir.path(), options).unwrap();
         let policy: Policy = serde_json::from_str(POLICY).unwrap();
         let shards = Shards::start(store, Arc::new(policy), shard::Settings::default());
-        let shards = shards.await.unwrap();
+        Self::serve(shards.await.unwrap(), settings, dir).await
+    }
+
+    async fn serve(shards: Shards, settings: Settings, dir: TempDir) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let shutdown = CancellationToken::new();

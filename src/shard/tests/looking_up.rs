@@ -3,10 +3,10 @@
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use futures_util::poll;
+use futures_util::{StreamExt, poll};
 
 use super::guard::{ask, one_shard, start_by_hand, wait_often};
-use super::{A, B, C, calls, hex, kill, moment, still, submit, view};
+use super::{A, B, C, RunFilter, calls, hex, kill, moment, still, stop, submit, view};
 use crate::store::{ByHand, READS_HELD_MAX};
 
 /// Waits for something while the store does what waits.
@@ -63,4 +63,52 @@ async fn a_disk_that_does_not_answer_holds_up_nobody_else() {
     working(&mut hand, unknown).await;
     let viewing = async { assert_eq!(view(&shards, &hex(B)).await.tool_calls, 1) };
     working(&mut hand, viewing).await;
+}
+
+/// Given a disk that does not answer, whoever looks at runs that are not in memory waits, and the guard answers; when the disk
+/// does, all of it is shown, and who watches such a run sees it as it was, and then how it goes on.
+#[tokio::test(start_paused = true)]
+async fn who_looks_at_runs_on_disk_holds_up_nobody_else() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let (shards, mut hand) = start_by_hand(dir.path(), one_shard()).await;
+    working(&mut hand, submit(&shards, calls(A, Some("old"), 0..7))).await;
+    let warnings = view(&shards, "old").await.warnings;
+    working(&mut hand, stop(&shards)).await;
+    hand.settle();
+    kill(shards).await;
+    drop(hand);
+    wait_often().await;
+    let (shards, mut hand) = start_by_hand(dir.path(), one_shard()).await;
+    working(&mut hand, submit(&shards, calls(B, Some("new"), 0..1))).await;
+    assert_eq!(shards.load().resident_runs, 1);
+    let began = Instant::now();
+    hand.hold_reads(true);
+    let (old, filter) = ("old".into(), RunFilter::default());
+    let mut run = Box::pin(shards.run("old"));
+    let mut list = Box::pin(shards.runs(&filter, 10, None));
+    let mut explained = Box::pin(shards.explain(&old, warnings[0].id));
+    let mut watched = Box::pin(shards.watch("old"));
+    for _ in 0..10 {
+        assert!(poll!(&mut run).is_pending() && poll!(&mut list).is_pending());
+        assert!(poll!(&mut explained).is_pending() && poll!(&mut watched).is_pending());
+        wait_often().await;
+        assert!(!ask(&shards, "new").await.degraded);
+        hand.work();
+    }
+    assert!(began.elapsed() < READS_HELD_MAX, "somebody waited");
+    hand.hold_reads(false);
+    let looking = async {
+        assert_eq!(run.await.unwrap().expect("it is there").tool_calls, 7);
+        assert_eq!(list.await.unwrap().runs.len(), 2);
+        assert!(explained.await.unwrap().is_some());
+    };
+    working(&mut hand, looking).await;
+    let mut watched = Box::pin(watched.await);
+    assert_eq!(watched.next().await.expect("it is shown").tool_calls, 7);
+    working(&mut hand, submit(&shards, calls(A, Some("old"), 7..8))).await;
+    assert_eq!(watched.next().await.expect("it goes on").tool_calls, 8);
+    let mut other = Box::pin(shards.watch("old").await);
+    assert_eq!(other.next().await.expect("it is shown").tool_calls, 8);
+    assert!(poll!(watched.next()).is_pending() && poll!(other.next()).is_pending());
 }

@@ -8,11 +8,10 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
-
+use super::super::beside::Places;
 use super::super::open;
 use super::super::shared::Shared;
-use super::super::{BESIDE_MAX, Inner, Options, Store, StoreError};
+use super::super::{Inner, Options, Store, StoreError};
 use super::{Order, Writer};
 
 /// How long reads hang at most, so that a test that is wrong comes to its end.
@@ -37,7 +36,7 @@ impl Store {
             thread: None,
             snapshots: None,
             mended: None,
-            beside: Arc::new(Semaphore::new(BESIDE_MAX)),
+            places: Places::default(),
             lock: Some(opened.lock),
         };
         let store = Self {
