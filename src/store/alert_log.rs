@@ -182,6 +182,25 @@ impl Shared {
         Ok(alert.is_some_and(|alert| alert.warning.state == WarningState::Open))
     }
 
+    /// Thins the log at the opening, up to the alert from which on all are kept. A crash may have come between the note of a newest
+    /// alert and the leaving of the one before, wherever that lies. After an orderly end nothing has to leave of what was thinned
+    /// by then, so only what lies behind is looked at. From here on this is not known, until the next orderly end.
+    pub(super) fn thin_again(&self, oldest: u64, until: u64) -> Result<(), StoreError> {
+        let thinned = self.write(|db| db.remove(keys::THINNED))?;
+        let thinned = thinned.and_then(|thinned| pieces::read_number(&thinned));
+        self.thin_alerts(oldest.max(thinned.unwrap_or(0)), until)
+    }
+
+    /// Notes up to where the log is thinned, at the end: no alert comes or leaves any more, and none waits.
+    pub(super) fn note_thinned(&self) -> Result<(), StoreError> {
+        let first = self.first_cursor.load(Ordering::Acquire);
+        if first == 1 {
+            // All that there ever were are kept.
+            return Ok(());
+        }
+        self.write(|db| db.insert(keys::THINNED, &first.to_be_bytes()).map(drop))
+    }
+
     /// Removes what lies from one cursor to before another, but for the newest alert of each warning.
     pub(super) fn thin_alerts(&self, mut from: u64, until: u64) -> Result<(), StoreError> {
         while from < until {
@@ -189,6 +208,8 @@ impl Shared {
                 let waits_from = self.undelivered_from(db)?;
                 let (mut leaving, mut lost) = (Leaving::default(), 0);
                 let alerts = bundles::range(db, from, until - 1, TOGETHER)?;
+                #[cfg(test)]
+                count(&self.looked_at, alerts.len());
                 for (cursor, record) in &alerts {
                     match newest_of_its_warning(db, *cursor, record)? {
                         Some(newest) if newest == *cursor => continue,

@@ -7,6 +7,7 @@
 //! | `!runs` | number of runs, and the journal position of which it is, two u64 |
 //! | `!position` | newest journal position contained in states, where the database was rebuilt, u64 |
 //! | `!alerts` | cursor behind the snapshot's alerts, from a rebuilding until exporters have begun, u64 |
+//! | `!thinned` | cursor before which the log of alerts is thinned, from the store's orderly end to its next opening, u64 |
 //! | `a` cursor | that alert and some of those behind it (`bundles`) |
 //! | `c` name | cursor of an exporter, u64 |
 //! | `i` created, run id | nothing |
@@ -39,6 +40,9 @@ pub(super) const POSITION: &[u8] = b"!position";
 
 /// Where exporters go on whose cursors a rebuilding has lost; see [`super::rebuild`].
 pub(super) const ALERTS_FROM: &[u8] = b"!alerts";
+
+/// Up to where the log of alerts was thinned when the store was closed; see [`super::alert_log`].
+pub(super) const THINNED: &[u8] = b"!thinned";
 
 pub(super) const ALERT: u8 = b'a';
 pub(super) const INDEX: u8 = b'i';

@@ -82,6 +82,9 @@ pub(super) struct Shared {
     /// Whether a test wants the database not to be read.
     #[cfg(test)]
     pub(super) holds_reads: AtomicBool,
+    /// Alerts that were looked at, whether they have to leave.
+    #[cfg(test)]
+    pub(super) looked_at: AtomicU64,
     pub(super) closed: AtomicBool,
     pub(super) tally: Tally,
 }
@@ -157,6 +160,8 @@ impl Shared {
             failure: OnceLock::new(),
             #[cfg(test)]
             holds_reads: AtomicBool::new(false),
+            #[cfg(test)]
+            looked_at: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             tally: Tally::default(),
         };
@@ -184,7 +189,7 @@ impl Shared {
         let all_from = (newest + 1).saturating_sub(shared.alerts_max).max(oldest);
         shared.first_cursor.store(all_from, Ordering::Release);
         shared.last_cursor.send_replace(newest);
-        shared.thin_alerts(oldest, all_from)?;
+        shared.thin_again(oldest, all_from)?;
         Ok(shared)
     }
 

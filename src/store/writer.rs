@@ -148,7 +148,9 @@ impl Writer {
 
     /// Brings everything to the disk, and takes no more.
     fn end(&mut self) {
-        let ended = self.cut(true);
+        let settled = self.shared.settle();
+        let thinned = settled.and_then(|()| self.shared.note_thinned());
+        let ended = thinned.and_then(|()| self.cut(true));
         self.shared.closed.store(true, Ordering::Release);
         for answer in self.closers.drain(..) {
             let _ = answer.send(ended.clone());

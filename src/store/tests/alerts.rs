@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::engine::warning::{ChangeKind, Warning, WarningState};
+use crate::store::belongings::Belongings;
 
 /// Given alerts of many turns, over two lives of the store, cursors have no gap and follow the order of commits.
 #[tokio::test]
@@ -275,4 +276,43 @@ async fn a_run_that_begins_anew_has_its_newest_alert_after_a_crash() {
         let (saved, _) = tokio::join!(saving, async { hand.work() });
         saved.unwrap();
     }
+}
+
+/// Given a log that has been thinned, its next opening looks only at what came to be too many since the orderly end; after a crash,
+/// which may have come between the note of a newest alert and the leaving of the one before, it looks at all of it.
+#[tokio::test]
+async fn what_is_thinned_is_not_looked_at_again() {
+    let dir = TempDir::new().unwrap();
+    let keep = |alerts_max| Options {
+        alerts_max,
+        ..options()
+    };
+    let looked_at = |store: &Store| store.inner.shared.looked_at.load(Ordering::Relaxed);
+    let store = Store::open(dir.path(), &keep(5)).unwrap();
+    for warning in 1..=20 {
+        store.commit(of("run", warning)).await.unwrap();
+        settled(&store).await;
+    }
+    assert_eq!(looked_at(&store), 15);
+    store.close().await.unwrap();
+    // With fewer that are kept, and with more.
+    for (alerts_max, looks) in [(5, 0), (5, 0), (3, 2), (10, 0), (3, 7)] {
+        let store = Store::open(dir.path(), &keep(alerts_max)).unwrap();
+        assert_eq!(looked_at(&store), looks, "{alerts_max}");
+        assert_eq!(cursors(&store), (1..=20).collect::<Vec<_>>());
+        store.close().await.unwrap();
+    }
+    {
+        let (store, hand) = Store::by_hand(dir.path(), &keep(5)).unwrap();
+        let noted = store.inner.shared.write(|db| {
+            let mut belongings = Belongings::first(db, "run")?;
+            belongings.note_newest(2, 21);
+            belongings.put_first(db, "run")
+        });
+        noted.unwrap();
+        drop(hand);
+    }
+    let store = Store::open(dir.path(), &keep(5)).unwrap();
+    assert_eq!(looked_at(&store), 15);
+    assert_eq!(cursors(&store), [vec![1], (3..=20).collect()].concat());
 }
