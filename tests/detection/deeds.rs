@@ -478,3 +478,31 @@ fn elements_are_numbered_anew_in_each_snapshot() {
     });
     check(&filled.collect::<Vec<_>>(), &[]);
 }
+
+/// Given a plan that is written nine times and never begun, that is a standstill; not where something is done in between, nor where
+/// each of many agents begins with a plan of its own.
+#[test]
+fn plans_that_are_never_begun() {
+    let plan = |agent: &str, step: usize| {
+        let todos =
+            json!([{"content": format!("look at part {step} of the mill"), "status": "pending"}]);
+        let answer = "The list was updated. Go on with the task at hand, as far as there is one.";
+        json!({"kind": "tool_call", "agent": agent, "tool": "TodoWrite", "input": {"todos": todos}, "output": answer})
+    };
+    let alone = |count: usize| (0..count).map(|step| plan("a", step)).collect::<Vec<_>>();
+    check(&alone(9), &["no_progress"]);
+    check(&alone(8), &[]);
+    let read = |part: usize| {
+        let path = format!("part{part}.md");
+        let text = format!("What part {part} is for.");
+        made("Read", &json!({"file_path": path}), &json!(text))
+    };
+    let worked: Vec<_> = (0..12)
+        .flat_map(|step| [plan("a", step), read(step)])
+        .collect();
+    check(&worked, &[]);
+    let agents: Vec<_> = (0..14)
+        .map(|agent| plan(&format!("helper {agent}"), agent))
+        .collect();
+    check(&agents, &[]);
+}

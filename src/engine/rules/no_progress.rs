@@ -114,6 +114,11 @@ fn merely_plans(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
         fold.tallies.end(RULE, tool);
     }
     let tally = fold.tallies.of(RULE, tool);
+    // Each of several agents begins with a plan of its own.
+    if !tally.seen.contains(&judged.worker) {
+        tally.clear();
+        tally.see(judged.worker);
+    }
     if tally.has_counted_round(judged) {
         return None;
     }
