@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use eddy::otlp;
@@ -77,6 +78,8 @@ pub(crate) struct Daemon {
     pub(crate) http: SocketAddr,
     pub(crate) api: SocketAddr,
     pub(crate) stderr: Arc<Mutex<String>>,
+    /// Reads that, until it ends.
+    listener: Option<JoinHandle<()>>,
 }
 
 /// A library that stands between a daemon and its system.
@@ -189,7 +192,7 @@ impl Daemon {
         let lines = BufReader::new(child.stderr.take().expect("its stderr is ours"));
         let said = Arc::clone(&stderr);
         let (ready, is_ready) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
+        let listener = std::thread::spawn(move || {
             for line in lines.lines().map_while(Result::ok) {
                 if line.contains("ready") {
                     let _ = ready.send(());
@@ -205,6 +208,7 @@ impl Daemon {
             http,
             api,
             stderr,
+            listener: Some(listener),
         };
         assert!(
             is_ready.recv_timeout(PATIENCE).is_ok(),
@@ -235,11 +239,14 @@ impl Daemon {
         assert!(status.success());
     }
 
-    /// Waits until it has ended.
+    /// Waits until it has ended, and all that it said has been read.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             if let Some(status) = self.child.try_wait().expect("it can be asked") {
+                if let Some(listener) = self.listener.take() {
+                    listener.join().expect("nobody panics with it");
+                }
                 return status;
             }
             std::thread::sleep(Duration::from_millis(10));
