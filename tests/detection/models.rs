@@ -93,6 +93,21 @@ fn outages_that_do_not_pass() {
     check(&flaky, &[]);
 }
 
+/// Given machines that do not answer, each of which is asked once, that is no storm of retries; one that is asked again and again,
+/// with the number of the attempt, is.
+#[test]
+fn machines_that_do_not_answer() {
+    let timed_out = |command: &str| failed("shell", command, "ssh: connect: Connection timed out");
+    let machines = [12, 117, 4, 93, 201, 55, 8];
+    let each = machines.map(|machine| timed_out(&format!("ssh 10.20.0.{machine} uname -r")));
+    check(&each, &[]);
+    let again: Vec<_> = (1..10)
+        .map(|attempt| timed_out(&format!("connect mill attempt {attempt}")))
+        .collect();
+    let warned = checked("", &again);
+    assert_ne!(warned["runs"][0]["status"], "healthy", "{warned:#}");
+}
+
 /// Given a run whose first model calls cost more than those before them, none is a spike; a later one is, and the warning says
 /// what it cost.
 #[test]

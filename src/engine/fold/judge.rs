@@ -12,6 +12,7 @@ use crate::engine::window::calls::Call;
 use super::deed::makes_again;
 use super::gist::{gist, tells_nothing};
 use super::marks::CallMark;
+use super::question::{Relation, relation};
 use super::totals::Spent;
 use super::trend::Trend;
 use super::waiting::Waiting;
@@ -107,11 +108,13 @@ impl Judged<'_> {
     }
 
     /// Whether it failed in a way that may pass, after a call that failed and asked for the same but for numbers, such as that
-    /// of the attempt.
+    /// of the attempt. Another address is another machine.
     pub(crate) fn tries_again(&self, before: &CallMark) -> bool {
-        let same_question = || before.tool == self.tool_hash && before.shape == self.shape;
+        let same_shape = || before.tool == self.tool_hash && before.shape == self.shape;
         let tries = self.transient && self.key.is_some();
-        tries && same_question() && before.outcome == Outcome::Failed
+        let sample = self.call.input.sample();
+        let same_question = || relation(&before.sample, sample) == Relation::Numbered;
+        tries && same_shape() && before.outcome == Outcome::Failed && same_question()
     }
 
     /// Whether it failed and neither the error nor the output says why.
