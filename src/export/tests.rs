@@ -675,8 +675,8 @@ async fn names_must_differ() {
     assert_eq!(text, "exporter pager: this name is used twice");
 }
 
-// Given a disk that does not answer; an exporter that keeps up delivers from memory, and the store's thread keeps how far it came.
-// One that is behind waits, and holds up nobody.
+/// Given a disk that does not answer, an exporter that keeps up delivers from memory, and the store's thread keeps how far it
+/// came. One that is behind waits, and holds up nobody.
 #[tokio::test(start_paused = true)]
 async fn who_keeps_up_needs_no_disk() {
     let dir = tempfile::tempdir().expect("a directory");

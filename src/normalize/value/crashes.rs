@@ -23,7 +23,7 @@ pub(super) fn thrown_in_node(text: &str) -> Option<&str> {
 }
 
 /// What the cell of a notebook says of the error that it met, `KeyError: 'size'` (nbformat 4: an output of the type `error`).
-pub(super) fn cell_error(result: &str) -> Option<String> {
+pub(super) fn met_in_notebook(result: &str) -> Option<String> {
     static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"ename\""));
     NAME.find(result.as_bytes())?;
     let outputs = if result.starts_with('[') {
@@ -39,7 +39,7 @@ pub(super) fn cell_error(result: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{cell_error, thrown_in_node};
+    use super::{met_in_notebook, thrown_in_node};
 
     /// Given what Node.js prints of an error that nobody caught, that is the error; a log that goes on, or a text without the way
     /// to it, is none.
@@ -64,8 +64,11 @@ mod tests {
         let list = format!("[{printed},{error}]");
         let object = format!(r#"{{"execution_count":3,"outputs":{list}}}"#);
         for result in [list, object] {
-            assert_eq!(cell_error(&result).as_deref(), Some("KeyError: 'size'"));
+            assert_eq!(
+                met_in_notebook(&result).as_deref(),
+                Some("KeyError: 'size'")
+            );
         }
-        assert_eq!(cell_error(&format!("[{printed}]")), None);
+        assert_eq!(met_in_notebook(&format!("[{printed}]")), None);
     }
 }

@@ -354,7 +354,7 @@ fn failure_in(result: &str, arguments: &str) -> Option<Failure> {
     if let Some(error) = cell_error(result) {
         return Some(failure(error));
     }
-    if let Some(error) = crashes::cell_error(trimmed_start(result)) {
+    if let Some(error) = crashes::met_in_notebook(trimmed_start(result)) {
         return Some(failure_of_call(&error, arguments));
     }
     if !trimmed_start(result).starts_with('{') {

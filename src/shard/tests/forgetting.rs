@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::poll;
 use tokio::time::Instant;
 
-use super::guard::ask;
+use super::guard::{ask, one_shard};
 use super::{
     A, B, NOW_MS, SECOND, Shards, call, calls, event, hex, kill, listed, open, pass, profile,
     report, settings, start, start_at, still, submit, until, view,
@@ -179,11 +179,7 @@ async fn a_run_is_forgotten_once() {
 async fn a_run_that_is_asked_about_is_not_forgotten() {
     let _still = still();
     let dir = tempfile::tempdir().unwrap();
-    let one_shard = Settings {
-        shards: 1,
-        ..settings()
-    };
-    let shards = start(dir.path(), one_shard).await;
+    let shards = start(dir.path(), one_shard()).await;
     let quiet = (1..101).flat_map(|number| calls(TraceId([number; 16]), None, 0..1));
     submit(&shards, quiet.collect()).await;
     // Found idle after half of that.
