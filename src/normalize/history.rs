@@ -1,8 +1,9 @@
-//! One walk over what a model was given: the messages of a conversation, oldest first.
+//! What a model was given: the messages of a conversation, oldest first.
 //!
-//! The history comes again with every call of a model and is the longest text of a span, so it is taken apart into messages
-//! once ([`History::of`]); what is wanted of it is read from these. The forms of a single message are read in
-//! [`given`] (what tools answered) and [`answer`] (what the model asked for).
+//! The history comes again with every call of a model, longer each time, and is the longest text of a span; what is new in it
+//! stands at its end. So it is walked from there ([`History::of`]), back to the model's last answer, and from its start only
+//! where calls have no ids by which to know them. The forms of a single message are read in [`given`] (what tools answered)
+//! and [`answer`] (what the model asked for).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,8 +20,11 @@ use super::value::{self, Object};
 #[derive(Default)]
 pub(super) struct History<'a> {
     json: &'a str,
-    messages: Vec<&'a str>,
-    /// How many of the messages the model had seen before: all up to its last answer.
+    /// The messages as they stand.
+    list: &'a str,
+    /// The newest of them: those of the model's last answer, and all after it.
+    tail: Vec<&'a str>,
+    /// How many of the tail the model had seen before: its last answer.
     seen: usize,
 }
 
@@ -33,35 +37,44 @@ impl<'a> History<'a> {
             Some(b'{') => LISTS.iter().find_map(|key| value::member(json, &[key])),
             _ => None,
         };
-        let messages: Vec<_> = list.map(value::items).into_iter().flatten().collect();
-        let spoken = messages.iter().rposition(|message| is_of_model(message));
+        let list = list.unwrap_or_default();
+        let (tail, seen) = tail(value::items_from_end(list)).unwrap_or_else(|| {
+            let messages: Vec<_> = value::items(list).map(Some).collect();
+            tail(messages.into_iter().rev()).unwrap_or_default()
+        });
         Self {
             json,
-            messages,
-            seen: spoken.map_or(0, |place| place + 1),
+            list,
+            tail,
+            seen,
         }
+    }
+
+    /// All messages, oldest first.
+    fn messages(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        value::items(self.list)
     }
 
     /// The messages after the model's last answer: those that it had not seen before.
     pub(super) fn newest(&self) -> impl DoubleEndedIterator<Item = &'a str> + ExactSizeIterator {
-        self.messages[self.seen..].iter().copied()
+        self.tail[self.seen..].iter().copied()
     }
 
     /// What stands for the prompt of a model that has answered nothing before: one that is not part of a conversation.
     pub(super) fn first_prompt(&self) -> Option<u64> {
-        let last = self.messages.last().filter(|_| self.seen == 0)?;
+        let last = self.tail.last().filter(|_| self.seen == 0)?;
         Some(value::id_hash(&[b"prompt", last.as_bytes()]))
     }
 
     /// The calls for which the model asked in its last answer.
     pub(super) fn asked_before(&self) -> Vec<Asked<'a>> {
-        let last = self.seen.checked_sub(1);
-        last.map_or_else(Vec::new, |last| answer::asked_by(self.messages[last]))
+        let last = self.tail[..self.seen].last();
+        last.map_or_else(Vec::new, |last| answer::asked_by(last))
     }
 
     /// Id and tool of the first call that is spoken of.
     pub(super) fn first_call(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
-        self.messages.iter().find_map(|message| {
+        self.messages().find_map(|message| {
             let asked = answer::asked_by(message).into_iter().next();
             asked.map(|asked| (asked.id, asked.tool)).or_else(|| {
                 let answer = given::of_message(message).into_iter().next()?;
@@ -73,10 +86,7 @@ impl<'a> History<'a> {
     /// What tools answered since the model's last answer, the newest `ASKED_MAX` at most.
     pub(super) fn tool_answers(&self) -> Vec<ToolAnswer<'a>> {
         let mut answers: Vec<_> = self.newest().flat_map(given::of_message).collect();
-        let seen = &self.messages[..self.seen];
-        let before = seen.iter().rposition(|message| !is_of_model(message));
-        let earlier = before.map_or(0, |before| before + 1);
-        let asking = &seen[earlier..];
+        let asking = &self.tail[..self.seen];
         if answers.is_empty() {
             let newest = self.newest().map(Object::of);
             answers.extend(newest.filter_map(|message| given::unnamed(&message)));
@@ -88,9 +98,12 @@ impl<'a> History<'a> {
         // Each of those that are left is looked for in the whole history.
         let left_out = answers.len().saturating_sub(ASKED_MAX);
         answers.drain(..left_out);
+        let before = self.before_tail();
+        let mut place = None;
         for (nth, answer) in (left_out..).zip(&mut answers) {
-            if !is_new(&answer.id, self.until(earlier)) {
-                answer.id = Cow::Owned(self.place(earlier).id(nth));
+            if !is_new(&answer.id, before) {
+                let place = place.get_or_insert_with(|| self.place(self.tail.len()));
+                answer.id = Cow::Owned(place.id(nth));
             }
         }
         answers
@@ -102,39 +115,57 @@ impl<'a> History<'a> {
         if self.json.is_empty() {
             return;
         }
+        let mut place = None;
         for (nth, asked) in asked.iter_mut().enumerate() {
             if !is_new(&asked.id, self.json) {
-                asked.id = Cow::Owned(self.place(self.messages.len()).id(nth));
+                let place = place.get_or_insert_with(|| self.place(0));
+                asked.id = Cow::Owned(place.id(nth));
             }
         }
     }
 
-    /// The text up to and with so many messages.
-    fn until(&self, count: usize) -> &'a str {
-        let Some(last) = count.checked_sub(1) else {
-            return "";
+    /// The text of the messages before the tail.
+    fn before_tail(&self) -> &'a str {
+        let Some(first) = self.tail.first() else {
+            return self.list;
         };
-        let last = self.messages[last];
-        let end = last.as_ptr() as usize + last.len() - self.json.as_ptr() as usize;
-        &self.json[..end]
+        &self.list[..first.as_ptr() as usize - self.list.as_ptr() as usize]
     }
 
-    /// The place behind so many messages. A history is known by its first.
-    fn place(&self, count: usize) -> Place {
+    /// The place behind all messages but the newest so many. A history is known by its first.
+    fn place(&self, newest: usize) -> Place {
         const WORDS: [&[&str]; 3] = [
             &["parts", "0", "content"],
             &["parts", "0", "text"],
             &["content"],
         ];
-        let first = self.messages.first().copied().unwrap_or_default();
+        let first = self.messages().next().unwrap_or_default();
         // Spans and log records write the same message in different forms, but with the same words.
         let mut words = WORDS.iter().filter_map(|path| member_text(first, path));
         let words = words.next().unwrap_or_default();
         Place {
             history: value::id_hash(&[b"history", words.as_bytes()]),
-            messages: count,
+            messages: self.messages().count().saturating_sub(newest),
         }
     }
+}
+
+/// The messages of the model's last answer and those after it, oldest first, out of all with the newest first; and how many of
+/// them are of the model. Without an answer these are all. `None` where a message is.
+fn tail<'a>(from_end: impl Iterator<Item = Option<&'a str>>) -> Option<(Vec<&'a str>, usize)> {
+    let mut tail = Vec::new();
+    let mut seen = 0;
+    for message in from_end {
+        let message = message?;
+        let is_of_model = is_of_model(message);
+        if seen > 0 && !is_of_model {
+            break;
+        }
+        seen += usize::from(is_of_model);
+        tail.push(message);
+    }
+    tail.reverse();
+    Some((tail, seen))
 }
 
 /// Whether an id can tell a call from those in a text: it is there, and was not used for one of them.
@@ -323,7 +354,7 @@ mod tests {
             };
             let after = |json: &str| {
                 let history = History::of(json);
-                history.place(history.messages.len()).id(0)
+                history.place(0).id(0)
             };
             let asked = asking.to_string();
             assert!(

@@ -25,6 +25,7 @@ mod nested;
 mod numbers;
 mod pending;
 mod places;
+mod raw;
 mod redact;
 mod refusal;
 mod response;
@@ -37,7 +38,6 @@ pub(super) mod wide;
 mod words;
 
 use std::borrow::Cow;
-use std::iter;
 
 use crate::engine::event::{NAME_BYTES_MAX, Recorded, SAMPLE_BYTES_MAX, Text, Value, said};
 use crate::engine::policy::ToolSettings;
@@ -48,8 +48,9 @@ use self::echo::without_echo;
 pub(super) use self::failure::{failure, failure_of_call};
 use self::markers::{is_marker, is_picture_left_out};
 use self::nested::Shape;
+pub(super) use self::raw::{Object, items, items_from_end, member, members, unquote};
 use self::sample::cut;
-use self::wide::{mark, trimmed};
+use self::wide::trimmed;
 
 /// Fewest letters of a text of a model that is remembered.
 const SPOKEN_LETTERS_MIN: usize = 16;
@@ -199,82 +200,6 @@ pub(super) fn id_hash(parts: &[&[u8]]) -> u64 {
     hash::parts(parts)
 }
 
-/// The raw JSON of a member of an object, found by its path; a number in the path picks an item of a list. Nothing is
-/// checked or built beyond what lies on the way, so that text which was cut off still gives its first members. A text
-/// comes back in its quotes: see [`unquote`].
-pub(super) fn member<'a>(json: &'a str, path: &[&str]) -> Option<&'a str> {
-    path.iter().try_fold(trimmed(json), |json, step| {
-        if json.starts_with('[') {
-            return items(json).nth(step.parse().ok()?);
-        }
-        let mut members = written_members(json);
-        members.find_map(|(name, value)| is_named(name, step).then_some(value))
-    })
-}
-
-/// Whether the name of a member, in its quotes, is this one, which needs no escapes.
-fn is_named(written: &str, name: &str) -> bool {
-    let Some(inner) = inner(written) else {
-        return written == name;
-    };
-    // Escapes make a name longer than it is.
-    inner == name || (inner.len() > name.len() && inner.contains('\\') && unquote(written) == name)
-}
-
-/// The members of an object: names without quotes, values as raw JSON. Nothing where the text is no object.
-pub(super) fn members(json: &str) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
-    written_members(json).map(|(name, value)| (unquote(name), value))
-}
-
-/// The same with names in their quotes.
-fn written_members(json: &str) -> impl Iterator<Item = (&str, &str)> {
-    let mut inside = Scanner::inside(json, b'{');
-    iter::from_fn(move || {
-        let scanner = inside.as_mut()?;
-        let name = scanner.item()?;
-        if scanner.peek()? != b':' {
-            return None;
-        }
-        scanner.at += 1;
-        Some((name, scanner.value()?))
-    })
-}
-
-/// The items of a list, as raw JSON. Nothing where the text is no list.
-pub(super) fn items(json: &str) -> impl Iterator<Item = &str> {
-    let mut inside = Scanner::inside(json, b'[');
-    iter::from_fn(move || inside.as_mut()?.item())
-}
-
-/// The members of an object, for those who look for several of them: found in one walk, where [`member`] walks for each.
-pub(super) struct Object<'a>(Vec<(Cow<'a, str>, &'a str)>);
-
-impl<'a> Object<'a> {
-    /// The members of an object as [`members`] finds them, the first [`MEMBERS_MAX`]; none of anything else.
-    pub(super) fn of(json: &'a str) -> Self {
-        Self(members(json).take(MEMBERS_MAX).collect())
-    }
-
-    /// The raw JSON of a member.
-    pub(super) fn member(&self, name: &str) -> Option<&'a str> {
-        let mut members = self.0.iter();
-        members.find_map(|(key, value)| (key == name).then_some(*value))
-    }
-
-    /// All of them.
-    pub(super) fn members(&self) -> impl Iterator<Item = (&str, &'a str)> {
-        self.0.iter().map(|(name, value)| (&**name, *value))
-    }
-
-    /// A member: a text without its quotation marks, anything else as JSON.
-    pub(super) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
-        self.member(name).map(unquote)
-    }
-}
-
-/// Most members of an object that are looked through together; messages of models have less than twenty.
-const MEMBERS_MAX: usize = 256;
-
 /// The command line in a shell tool's arguments: `command` or `cmd`, the last word where it is a list
 /// (`["bash", "-lc", "ls"]`), or the arguments themselves where they are a text.
 pub(super) fn command_line(arguments: &str) -> Option<Cow<'_, str>> {
@@ -289,23 +214,6 @@ pub(super) fn command_line(arguments: &str) -> Option<Cow<'_, str>> {
     let word = |place| member(line, &[place]);
     let last = word("2").or_else(|| word("1")).or_else(|| word("0"));
     Some(unquote(last.unwrap_or(line)))
-}
-
-/// A JSON text without its quotes and escapes; anything else as it is.
-pub(super) fn unquote(text: &str) -> Cow<'_, str> {
-    let text = trimmed(text);
-    let Some(inner) = inner(text) else {
-        return Cow::Borrowed(text);
-    };
-    if !inner.contains('\\') {
-        return Cow::Borrowed(inner);
-    }
-    json::unquoted(text).unwrap_or(Cow::Borrowed(inner))
-}
-
-/// What stands between quotation marks.
-fn inner(text: &str) -> Option<&str> {
-    text.strip_prefix('"')?.strip_suffix('"')
 }
 
 /// What is kept of arguments. Those of which a part is hidden are hidden: two that are alike in what is left need not be the same.
@@ -364,75 +272,6 @@ fn without_value(view: ValueView<'_>) -> Option<Recorded> {
         ValueView::Str(text) if is_marker(text) => Some(Recorded::Redacted),
         _ => None,
     }
-}
-
-/// Walks JSON text without checking it.
-struct Scanner<'a> {
-    json: &'a str,
-    at: usize,
-}
-
-impl<'a> Scanner<'a> {
-    /// Behind the sign with which an object or a list opens; `None` where the text is something else.
-    fn inside(json: &'a str, opening: u8) -> Option<Self> {
-        let mut scanner = Self { json, at: 0 };
-        let opens = scanner.peek()? == opening;
-        scanner.at += 1;
-        opens.then_some(scanner)
-    }
-
-    /// The next byte that is not blank.
-    fn peek(&mut self) -> Option<u8> {
-        let bytes = self.json.as_bytes();
-        while bytes.get(self.at)?.is_ascii_whitespace() {
-            self.at += 1;
-        }
-        Some(bytes[self.at])
-    }
-
-    /// The next value behind commas.
-    fn item(&mut self) -> Option<&'a str> {
-        while self.peek()? == b',' {
-            self.at += 1;
-        }
-        self.value()
-    }
-
-    /// The raw text of the value that starts here; `None` where it has no end or no value starts.
-    fn value(&mut self) -> Option<&'a str> {
-        self.peek()?;
-        let (bytes, start) = (self.json.as_bytes(), self.at);
-        let (mut at, mut depth) = (start, 0_usize);
-        while let Some(byte) = bytes.get(at) {
-            at += 1;
-            match byte {
-                b'"' => at = text_end(bytes, at),
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' | b',' | b':' if depth == 0 => {
-                    at -= 1;
-                    break;
-                }
-                b'}' | b']' => depth -= 1,
-                _ => continue,
-            }
-            if depth == 0 {
-                break;
-            }
-        }
-        self.at = at;
-        let value = trimmed(self.json.get(start..at)?);
-        (depth == 0 && !value.is_empty()).then_some(value)
-    }
-}
-
-/// Behind the quotation mark that ends a text, from within it on; beyond the end of the bytes where there is none.
-#[inline]
-fn text_end(bytes: &[u8], from: usize) -> usize {
-    let mut at = mark(bytes, from);
-    while bytes.get(at) == Some(&b'\\') {
-        at = mark(bytes, at + 2);
-    }
-    at + 1
 }
 
 #[cfg(test)]
@@ -932,58 +771,6 @@ mod tests {
         assert_eq!(output(ValueView::Empty), Recorded::NotRecorded);
     }
 
-    #[track_caller]
-    fn check_member(json: &str, path: &[&str], expected: Option<&str>) {
-        assert_eq!(member(json, path), expected, "{path:?} in {json}");
-        if let &[name] = path
-            && name.parse::<usize>().is_err()
-        {
-            let members = Object::of(json);
-            assert_eq!(members.member(name), expected, "{name} in {json}");
-        }
-    }
-
-    #[test]
-    fn members_are_found_by_path() {
-        let json =
-            r#" {"x":"}\"{","data":{"list":[1,{"id":"a"}],"content":"say \"hi\""},"end":-1.5e3}"#;
-        check_member(json, &["data", "content"], Some(r#""say \"hi\"""#));
-        check_member(json, &["data", "list"], Some(r#"[1,{"id":"a"}]"#));
-        check_member(json, &["data", "list", "1", "id"], Some(r#""a""#));
-        check_member(json, &["end"], Some("-1.5e3"));
-        check_member(json, &["data", "list", "2"], None);
-        check_member(json, &["none"], None);
-        check_member(json, &["end", "more"], None);
-        check_member(r#"{"a":1,"b":"cut of"#, &["a"], Some("1"));
-        check_member(r#"{"a":1,"b":"cut of"#, &["b"], None);
-        check_member("{}", &["a"], None);
-        check_member("[]", &["0"], None);
-        check_member("", &["a"], None);
-        check_member("{\"a\"}", &["a"], None);
-        // Names with escapes, and ends that never come.
-        check_member(r#"{"a\"b":1,"caf\u00e9":[2]}"#, &["café"], Some("[2]"));
-        check_member(r#"{"a\\":"\\","b":"\"}","c":3}"#, &["c"], Some("3"));
-        check_member(r#"{"a":["b\"#, &["a"], None);
-        check_member(r#"{"a":"b\"#, &["a"], None);
-        check_member(r#"{"a":[{"b":1}"#, &["a"], None);
-        assert_eq!(unquote(r#""say \"hi\"""#), "say \"hi\"");
-        assert_eq!(unquote("5"), "5");
-    }
-
-    /// Given lists, whole and cut off, their items are found as far as they have an end; given anything else, nothing is.
-    #[test]
-    fn items_are_found_in_order() {
-        let items = |json| items(json).collect::<Vec<_>>();
-        assert_eq!(
-            items(r#" [1, {"a":[2,3]},"x,]"]"#),
-            ["1", r#"{"a":[2,3]}"#, r#""x,]""#]
-        );
-        assert_eq!(items(r#"[{"a":1},{"b":"cut of"#), [r#"{"a":1}"#]);
-        for none in ["[]", "", "{}", r#""[1]""#, "1", "[", "[,", "[}"] {
-            assert!(items(none).is_empty(), "{none}");
-        }
-    }
-
     #[test]
     fn failures_are_the_same_failure_again() {
         let one = failure("ConnectionError: refused after 0.35s (pid 12)");
@@ -1133,6 +920,19 @@ mod tests {
             prop_assert_eq!(first.fingerprint == second.fingerprint, one.canonical() == two.canonical());
         }
 
+        /// Given a list, its items are found from the end as from the start, up to one that is no object.
+        #[test]
+        fn items_are_the_same_from_both_ends(list in prop::collection::vec(json(), 0..5)) {
+            let items: Vec<_> = list.iter().map(|value| value.text(false, " ")).collect();
+            let text = format!("[{}]", items.join(","));
+            let objects = items.iter().rev().take_while(|item| item.starts_with('{'));
+            let whole = objects.clone().count() == items.len();
+            let expected: Vec<_> = objects.map(|item| Some(item.as_str())).collect();
+            let mut found: Vec<_> = items_from_end(&text).collect();
+            prop_assert!(whole || found.pop() == Some(None));
+            prop_assert_eq!(found, expected);
+        }
+
         /// Given any text whatever, nothing panics, and every part keeps its limit.
         #[test]
         fn any_text_is_taken(text in ".{0,400}", name in ".{0,3}") {
@@ -1152,6 +952,7 @@ mod tests {
             input_json(&PLAIN, &text);
             output_json(&PLAIN, &text);
             member(&text, &["a", "b"]);
+            items_from_end(&text).for_each(drop);
         }
     }
 }
