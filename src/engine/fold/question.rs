@@ -294,8 +294,8 @@ fn are_names(words: &[&str]) -> bool {
 }
 
 /// Whether a word names something: not a word of grammar, and no number with a few letters around it, as `user14` and `3rd` are,
-/// unless the letters are others, as in `us-east-1` and `eu-west-1`. A day is a name, an address of a machine, and a code in
-/// capitals, `DE` or `W4711`. Of a path, what it does not share with one of these counts.
+/// unless the letters are others, as in `us-east-1` and `eu-west-1`. A day is a name, also within another one, an address of a
+/// machine, and a code in capitals, `DE` or `W4711`. Of a path, what it does not share with one of these counts.
 fn is_name(word: &str, others: &[&str]) -> bool {
     let digits = |word: &str| word.bytes().filter(u8::is_ascii_digit).count();
     if let Some(day) = day(word) {
@@ -314,14 +314,22 @@ fn is_name(word: &str, others: &[&str]) -> bool {
     is_word && !is_numbered && !is_grammar()
 }
 
-/// The day of a date, `2027-03-04`, alone or with a time behind it.
+/// The day that a word names, `2027-03-04`: alone, before a time, or in the name of a file that was written on it.
 fn day(word: &str) -> Option<&str> {
-    let (day, behind) = word.split_at_checked(10)?;
-    let is_day = day.bytes().enumerate().all(|(at, sign)| match at {
-        4 | 7 => sign == b'-',
-        _ => sign.is_ascii_digit(),
-    });
-    (is_day && (behind.is_empty() || behind.starts_with('T'))).then_some(day)
+    const BYTES: usize = 10;
+    let bytes = word.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let is_day = |from: usize| {
+        let mut day = bytes[from..from + BYTES].iter().enumerate();
+        day.all(|(at, sign)| match at {
+            4 | 7 => *sign == b'-',
+            _ => sign.is_ascii_digit(),
+        })
+    };
+    let begins = |from: &usize| from.checked_sub(1).is_none_or(|before| !is_digit(before));
+    let mut starts = 0..(bytes.len() + 1).saturating_sub(BYTES);
+    let start = starts.find(|from| begins(from) && is_day(*from) && !is_digit(from + BYTES))?;
+    word.get(start..start + BYTES)
 }
 
 /// Whether a word is the address of a machine: four numbers with points between.
@@ -603,6 +611,12 @@ mod tests {
                 "f28c105d-1fb1-4c23-90c1-92cfd3ac94af",
             ),
             ("from", "2026-03-10T00:00:00Z", "2026-03-11T00:00:00Z"),
+            (
+                "path",
+                "/var/log/a/2026-03-10.log.gz",
+                "/var/log/a/2026-03-11.log.gz",
+            ),
+            ("path", "app-2026-03-10.log", "app-2026-03-11.log"),
             ("email", "[redacted]", "[redacted]"),
             (
                 "text",
