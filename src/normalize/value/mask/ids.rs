@@ -48,6 +48,8 @@ const TOKENS: [&[u8]; 14] = [
     b"request_id",
 ];
 const TOKEN_BYTES_MIN: usize = 8;
+/// How far before a value its name is looked for: more than the longest has, with the sign before it.
+const TOKEN_NAME_BYTES: usize = 16;
 
 impl Word {
     /// Hex digits in groups of 8, 4, 4, 4 and 12.
@@ -93,6 +95,7 @@ impl Word {
     /// `9b3dba9381` in `?s=9b3dba9381`: letters and digits behind one of [`TOKENS`] in an address.
     pub(super) fn token(&self, bytes: &[u8]) -> Option<Volatile> {
         let before = bytes[..self.start].strip_suffix(b"=")?;
+        let before = &before[before.len().saturating_sub(TOKEN_NAME_BYTES)..];
         let sign = before
             .iter()
             .rposition(|byte| matches!(byte, b'?' | b'&' | b';'))?;
