@@ -393,7 +393,9 @@ fn completion(span: &SpanView<'_>, facts: &Facts<'_>) -> Option<Answer> {
 /// The first list of calls that is not empty; a message repeats its list for other readers.
 fn tool_calls(json: &str) -> Option<Vec<&str>> {
     static TOOL_CALLS: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"tool_calls\""));
-    let lists = values_of(json, &TOOL_CALLS).map(|list| value::items(list).collect());
+    // A list that was cut off is walked to the end of the text, which must not happen for each of many.
+    let lists = values_of(json, &TOOL_CALLS).take(ASKED_MAX);
+    let lists = lists.map(|list| value::items(list).collect());
     lists.into_iter().find(|calls: &Vec<_>| !calls.is_empty())
 }
 

@@ -307,9 +307,14 @@ impl<'r, 'a> Reading<'r, 'a> {
 
     /// Says to which prompt the model's call that was told answers.
     fn answer_to(&mut self, prompt: Option<u64>) {
+        self.change_answer(|answer| answer::to_prompt(answer, prompt));
+    }
+
+    /// Changes what is known of the answer of the model's call that was told.
+    pub(super) fn change_answer(&mut self, change: impl Fn(Answer) -> Answer) {
         for event in &mut self.report.events {
             if let Body::ModelCall(call) = &mut event.body {
-                call.answer = answer::to_prompt(call.answer, prompt);
+                call.answer = change(call.answer);
             }
         }
     }

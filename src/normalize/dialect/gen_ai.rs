@@ -19,7 +19,7 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{Answer, Body, ModelCall, TraceId};
-use crate::normalize::answer::{Asked, FINAL_ANSWER, OPERATION_DETAILS};
+use crate::normalize::answer::{self, Asked, FINAL_ANSWER, OPERATION_DETAILS};
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::{Reading, event_text, json_text, member_text};
@@ -166,7 +166,31 @@ fn model(reading: &mut Reading<'_, '_>) {
         reading.tell_model_call_and_asked();
     } else {
         reading.tell_model_call();
+        leave_out_forms(reading);
     }
+}
+
+/// Leaves out of what a model of Pydantic AI asked for the tools whose arguments are its answer in a given form (`output_tools`):
+/// nothing is called, and no span tells of them.
+fn leave_out_forms(reading: &mut Reading<'_, '_>) {
+    let parameters = reading.span.attributes.find("model_request_parameters");
+    let Some(parameters) = parameters.and_then(json_text) else {
+        return;
+    };
+    let forms = value::member(&parameters, &["output_tools"]).unwrap_or_default();
+    let forms = value::items(forms).filter_map(|form| member_text(form, &["name"]));
+    let forms: Vec<_> = forms.collect();
+    if forms.is_empty() {
+        return;
+    }
+    let asked = answer::asked(reading.span, reading.facts);
+    let left_out = asked.iter().filter(|asked| forms.contains(&asked.tool));
+    let left_out = left_out.count() as u32;
+    reading.change_answer(|answer| match answer {
+        Answer::ToolCalls(asked) if asked > left_out => Answer::ToolCalls(asked - left_out),
+        Answer::ToolCalls(_) => Answer::Text(None),
+        other => other,
+    });
 }
 
 /// Whether the span stands for a call that a model asked for: `AgentOps` makes one of each, below the model's.
@@ -387,9 +411,11 @@ fn is_uuid(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use serde_json::json;
 
-    use super::Body;
+    use super::{Answer, Body};
     use crate::normalize::captured::Captured;
 
     fn check(span: Captured, expected: &[&str]) {
@@ -412,6 +438,45 @@ mod tests {
         check(told(json!(r#"{"limit": 3, "query": "x"}"#)), &expected);
         let run = told(json!("")).report().unwrap().run;
         assert_eq!(run.run_id.as_deref(), Some("conversation"));
+    }
+
+    fn answer_of(attributes: &serde_json::Value) -> Answer {
+        let span = Captured::new("pydantic-ai", "chat m", attributes);
+        let events = span.report().expect("it is told").events;
+        let mut answers = events.iter().filter_map(|event| match &event.body {
+            Body::ModelCall(call) => Some(call.answer),
+            _ => None,
+        });
+        answers.next().expect("a call of a model")
+    }
+
+    /// Given a model whose answer is the arguments of a tool that nobody calls, it asked for no tool; what it asks for beside it
+    /// counts.
+    #[test]
+    fn a_form_for_the_answer_is_no_tool() {
+        let asks = |tools: &[&str]| {
+            let part = |tool: &&str| json!({"type": "tool_call", "id": format!("c_{tool}"), "name": tool, "arguments": {"city": "Berlin"}});
+            let parts: Vec<_> = tools.iter().map(part).collect();
+            answer_of(&json!({
+                "gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.response.finish_reasons": ["tool_call"],
+                "model_request_parameters": json!({"function_tools": [], "output_tools": [{"name": "final_result"}]}).to_string(),
+                "gen_ai.output.messages": json!([{"role": "assistant", "parts": parts}]).to_string(),
+            }))
+        };
+        assert_eq!(asks(&["final_result"]), Answer::Text(None));
+        assert_eq!(asks(&["search", "final_result"]), Answer::ToolCalls(1));
+        assert_eq!(asks(&["search"]), Answer::ToolCalls(1));
+    }
+
+    /// Given an answer that begins very many lists of calls and ends none, it is read in the time that reading takes.
+    #[test]
+    fn lists_without_an_end_take_no_longer() {
+        let began = Instant::now();
+        answer_of(&json!({
+            "gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
+            "gen_ai.output.messages": "\"tool_calls\":[{".repeat(1 << 14),
+        }));
+        assert!(began.elapsed() < Duration::from_secs(5));
     }
 
     /// any-agent's words and keys for a call of a model and of a tool.
