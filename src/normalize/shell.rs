@@ -63,6 +63,63 @@ const LOOKERS: [&str; 19] = [
     "cut", "jq", "whoami", "date", "uname", "true",
 ];
 
+/// Programs that take a command of their own, and what stands before that command where it is about a kind of things: `docker
+/// compose logs`, `gh pr view`. Behind any other program, a word like these is what it is about: `rm logs`.
+const HAVE_COMMANDS: [&str; 28] = [
+    "git",
+    "hg",
+    "svn",
+    "gh",
+    "glab",
+    "kubectl",
+    "oc",
+    "helm",
+    "docker",
+    "docker-compose",
+    "podman",
+    "terraform",
+    "tofu",
+    "aws",
+    "gcloud",
+    "az",
+    "systemctl",
+    "vault",
+    "fly",
+    "heroku",
+    "vercel",
+    "supabase",
+    "pip",
+    "pip3",
+    "brew",
+    "apt",
+    "pm2",
+    "argocd",
+];
+const GROUPS: [&str; 22] = [
+    "app",
+    "branch",
+    "compose",
+    "config",
+    "container",
+    "image",
+    "issue",
+    "network",
+    "pr",
+    "mr",
+    "release",
+    "remote",
+    "repo",
+    "run",
+    "secret",
+    "service",
+    "stash",
+    "state",
+    "tag",
+    "volume",
+    "workflow",
+    "worktree",
+];
+
 /// Words behind a program by which it looks: `git status`, `kubectl get pods`, `docker compose logs`.
 const LOOKS: [&str; 15] = [
     "status",
@@ -99,23 +156,30 @@ pub(super) fn only_looks(line: &str) -> bool {
 fn looks(command: &str) -> bool {
     let mut words = words(command);
     let program = file_name(words.next().unwrap_or_default());
-    let has = |flag: &str| {
-        command
-            .split_whitespace()
-            .any(|word| word.starts_with(flag))
-    };
     match program {
-        "sed" => has("-n") && !has("-i"),
-        "find" | "fd" => !has("-exec") && !has("-delete"),
-        "curl" | "wget" => false,
-        _ if BUILDERS.contains(&program) => false,
+        "sed" => prints_alone(command),
+        "find" | "fd" => !has_flag(command, "-exec") && !has_flag(command, "-delete"),
+        _ if HAVE_COMMANDS.contains(&program) => {
+            let mut words = words.filter(|word| !word.starts_with('-'));
+            let about = words.next().unwrap_or_default();
+            let asks = |word: &str| LOOKS.contains(&word);
+            asks(about) || (GROUPS.contains(&about) && words.next().is_some_and(asks))
+        }
         _ => {
-            [&READERS[..], &SEARCHES[..], &LOOKERS[..]]
-                .iter()
-                .any(|all| all.contains(&program))
-                || words.take(2).any(|word| LOOKS.contains(&word))
+            let all = [&READERS[..], &SEARCHES[..], &LOOKERS[..]];
+            all.iter().any(|all| all.contains(&program))
         }
     }
+}
+
+/// Whether a `sed` prints what it reads and changes no file.
+fn prints_alone(command: &str) -> bool {
+    has_flag(command, "-n") && !has_flag(command, "-i")
+}
+
+fn has_flag(command: &str, flag: &str) -> bool {
+    let mut words = command.split_whitespace();
+    words.any(|word| word.starts_with(flag))
 }
 
 /// Programs that run tests, whatever their arguments.
@@ -151,6 +215,7 @@ pub(super) fn kind(line: &str, tests: &[String]) -> Command {
     match words(last).next().map(file_name).unwrap_or_default() {
         "echo" | "printf" | "tee" | "touch" => Command::WritesFile,
         "cat" if last.contains('>') => Command::WritesFile,
+        "sed" if prints_alone(last) => Command::ReadsFile,
         "sed" => Command::EditsFile,
         program if READERS.contains(&program) => Command::ReadsFile,
         _ => Command::Other,
@@ -330,6 +395,9 @@ mod tests {
             "kubectl get pods -n web 2>&1",
             "docker compose logs web 2>/dev/null",
             "find . -name '*.rs'",
+            "gh pr view 12",
+            "git --no-pager log -3",
+            "git stash list",
         ] {
             assert!(only_looks(command), "{command}");
         }
@@ -345,6 +413,13 @@ mod tests {
             "ls $(make)",
             "cargo build",
             "curl -X POST http://localhost/list",
+            "rm -rf logs",
+            "mkdir -p status",
+            "touch log",
+            "mv list old",
+            "kill ps",
+            "git checkout show",
+            "docker rm logs",
         ] {
             assert!(!only_looks(command), "{command}");
         }
@@ -382,6 +457,7 @@ mod tests {
             check(line, Command::RunsTests);
         }
         check("cat latest.log", Command::ReadsFile);
+        check("sed -n '1,200p' src/a.rs", Command::ReadsFile);
         check("cat src/test_a.py", Command::ReadsFile);
         check("cat > a.txt <<EOF", Command::WritesFile);
         check("echo hello > a.txt", Command::WritesFile);
