@@ -9,11 +9,12 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use crate::engine::event::{Command, Failure};
+use crate::engine::event::{Command, Failure, Recorded};
+use crate::engine::policy::ToolSettings;
 
 use super::value::wide::trimmed;
 use super::value::{self, failing};
-use super::{shell, wrappers};
+use super::{shell, tool_names, wrappers};
 
 /// How far before the end of a result its exit code stands.
 const TAIL_BYTES_MAX: usize = 256;
@@ -82,6 +83,21 @@ pub(super) fn told_in_blocks<'t>(
         None => ended(tool, arguments, None, recorded),
     };
     (result, failure)
+}
+
+/// What a tool answered, and the failure that the answer tells of: whoever tells of the call may not know that it failed.
+pub(super) fn answered(
+    how: &ToolSettings<'_>,
+    tool: &str,
+    arguments: &str,
+    recorded: &str,
+) -> (Recorded, Option<Failure>) {
+    let (inner, failure) = told_in_blocks(tool, arguments, recorded);
+    let hands_out = tool_names::hands_out(tool);
+    (
+        value::answer_json(how, hands_out, &inner, arguments),
+        failure,
+    )
 }
 
 /// What a call brought, by its result: a text, or JSON. `whole` is the result with its message around it, if there is one.

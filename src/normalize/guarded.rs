@@ -5,7 +5,7 @@
 use crate::engine::event::{Failure, ID_BYTES_MAX, Recorded, Text, ToolCall, Value};
 use crate::engine::policy::ToolSettings;
 
-use super::{ended, fingerprint, tool_names, value};
+use super::{ended, fingerprint, value};
 
 /// A call as it is told to the guard. Texts that are JSON are read as JSON.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,11 +57,8 @@ fn outcome<'t>(
     match told.outcome {
         None | Some(Outcome::Success(None)) => (Recorded::NotRecorded, None, ""),
         Some(Outcome::Success(Some(result))) => {
-            // A program may not know that its tool failed, and hand the words on as a result.
             let arguments = told.arguments.unwrap_or_default();
-            let (inner, failure) = ended::told_in_blocks(told.tool, arguments, result);
-            let output =
-                value::answer_json(how, tool_names::hands_out(told.tool), &inner, arguments);
+            let (output, failure) = ended::answered(how, told.tool, arguments, result);
             (sampled(output, result, how, keep_result), failure, result)
         }
         Some(Outcome::NoData(words)) => (

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use crate::engine::event::{Body, Failure, ModelCall, Recorded, ToolCall};
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::normalize::records::{Record, count, flag, id, json, pick, text};
-use crate::normalize::{Outcome, Report, fingerprint, shell, value};
+use crate::normalize::{Outcome, Report, ended, fingerprint, shell, value};
 use crate::otlp::LogView;
 
 /// Reads one log record.
@@ -58,13 +58,21 @@ fn tool(record: &mut Record<'_, '_>) {
     let printed = output.as_str().map(Printed::of);
     let given = json(arguments).unwrap_or_default();
     let command = command(&given);
-    let error = failure(flag(success), &given, &command, printed.as_ref());
     let how = record.how(tool);
+    let (output, told) = match &printed {
+        None => (Recorded::NotRecorded, None),
+        // How a command ended, its exit code says, and not what it printed.
+        Some(printed) if printed.is_of_command || !command.is_empty() => {
+            (printed.output(&how), None)
+        }
+        Some(printed) => ended::answered(&how, tool, &given, printed.body),
+    };
+    let error = failure(flag(success), &given, &command, printed.as_ref()).or(told);
     let body = printed.as_ref().map_or("", |printed| printed.body);
     let call = fingerprint::call(&how, tool, &given, body);
     let call = ToolCall {
         input: value::input_of(&how, arguments),
-        output: printed.map_or(Recorded::NotRecorded, |printed| printed.output(&how)),
+        output,
         error,
         ..call
     };
@@ -99,6 +107,8 @@ fn command(arguments: &str) -> Cow<'_, str> {
 
 /// What a command printed, without the lines that Codex sets above it.
 struct Printed<'a> {
+    /// Whether it is what a command printed; of other tools, it is what they answered.
+    is_of_command: bool,
     /// `None` where the tool is no command, or the command is still running.
     exit_code: Option<i64>,
     is_running: bool,
@@ -112,6 +122,7 @@ impl<'a> Printed<'a> {
             .filter(|(head, _)| head.contains("Wall time:"))
         else {
             return Self {
+                is_of_command: false,
                 exit_code: None,
                 is_running: false,
                 body: output,
@@ -125,6 +136,7 @@ impl<'a> Printed<'a> {
                 .ok()
         });
         Self {
+            is_of_command: true,
             exit_code,
             is_running: head.contains("Process running with session ID"),
             body,
@@ -209,7 +221,11 @@ mod tests {
     const SCOPE: &str = "codex_otel.log_only";
 
     fn call(success: &str, arguments: &str, output: &str) -> ToolCall {
-        let record = json!({"event.name": "codex.tool_result", "conversation.id": "c", "tool_name": "exec_command",
+        call_of("exec_command", success, arguments, output)
+    }
+
+    fn call_of(tool: &str, success: &str, arguments: &str, output: &str) -> ToolCall {
+        let record = json!({"event.name": "codex.tool_result", "conversation.id": "c", "tool_name": tool,
             "call_id": "1", "success": success, "arguments": arguments, "output": output});
         match events(SCOPE, true, &record).remove(0).body {
             Body::ToolCall(call) => call,
@@ -252,6 +268,31 @@ mod tests {
             "Exit code: 3\nWall time: 1 seconds\nOutput:\nbad",
             Some("bad"),
         );
+    }
+
+    /// Given a tool that is no command and answers that it failed, it failed, though Codex takes it for a success; a command that
+    /// prints such words did not.
+    #[test]
+    fn what_a_tool_answers_tells_of_failures() {
+        let said = r#"{"success":false,"message":"No such customer: access denied"}"#;
+        let failed = |call: &ToolCall| call.error.is_some();
+        for said in [said, "Error: connection refused by 10.0.0.7"] {
+            assert!(
+                failed(&call_of("crm__lookup", "true", r#"{"id":7}"#, said)),
+                "{said}"
+            );
+            let printed = head("Process exited with code 0") + said;
+            assert!(
+                !failed(&call("true", r#"{"cmd":"cat a"}"#, &printed)),
+                "{said}"
+            );
+        }
+        assert!(!failed(&call_of(
+            "crm__lookup",
+            "true",
+            r#"{"id":7}"#,
+            r#"{"name":"Ann"}"#
+        )));
     }
 
     /// Given the same text printed twice, with new ids and times above it, it is the same result; nothing printed is empty

@@ -25,7 +25,7 @@ use crate::engine::policy::Policy;
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::{Reading, json_text, member_text};
 use crate::normalize::records::{Record, count, flag, json, pick, text};
-use crate::normalize::{Outcome, Report, fingerprint, shell, value};
+use crate::normalize::{Outcome, Report, ended, fingerprint, shell, value};
 use crate::otlp::{LogView, ValueView};
 
 /// Reads one span.
@@ -94,6 +94,14 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
         .failure_of_call(given)
         .or_else(|| failure(&answer, (given, &command), printed.as_ref()));
     let how = reading.policy.tool(tool, reading.agent.as_deref());
+    let (output, told) = match &printed {
+        None => (Recorded::NotRecorded, None),
+        // How a command ended, its exit code says, and not what it printed.
+        Some(printed) if !command.is_empty() => {
+            (value::output_of(&how, ValueView::Str(&printed.body)), None)
+        }
+        Some(printed) => ended::answered(&how, tool, given, &printed.body),
+    };
     let body = printed.as_ref().map_or("", |printed| &*printed.body);
     let call = fingerprint::call(&how, tool, arguments.unwrap_or_default(), body);
     reading.tell(Body::ToolCall(ToolCall {
@@ -101,10 +109,8 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
             .id(Slot::CallId)
             .map(|id| value::id_hash(&[id.as_bytes()])),
         input: arguments.map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
-        output: printed.map_or(Recorded::NotRecorded, |printed| {
-            value::output_of(&how, ValueView::Str(&printed.body))
-        }),
-        error,
+        output,
+        error: error.or(told),
         ..call
     }));
 }
