@@ -295,12 +295,18 @@ impl RunState {
     }
 
     fn take_one(&mut self, event: &Event, policy: &Policy) {
-        if self.recent_ids.contains(event.id) {
+        if self.recent_ids.contains(event.id) || self.is_here(event.id) {
             return self.tell_again(event);
         }
         self.recent_ids.push(event.id);
         self.closed = false;
         self.place(event, policy);
+    }
+
+    /// Whether a report is in the window, of which those that came late or with another run may have pushed the id out.
+    fn is_here(&self, id: u64) -> bool {
+        let may_be_out = self.late > 0 || self.absorbed.iter().next().is_some();
+        may_be_out && self.window.cards().iter().any(|card| card.id == id)
     }
 
     /// A report that is known already. A span and a log record may tell of one event under one identity but with times of

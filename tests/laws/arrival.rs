@@ -235,6 +235,24 @@ fn repeats_change_nothing() {
     });
 }
 
+/// Given more reports that came far too late than a run remembers ids, what is still in its window is known when it comes again.
+#[test]
+fn repeats_behind_many_late_reports_change_nothing() {
+    let policy = &policies()[0];
+    let mut state = RunState::new("run".into());
+    let polls: Vec<Event> = (10_000..10_100).map(|n| poll(n, n)).collect();
+    for event in &polls {
+        tell(&mut state, vec![event.clone()], policy);
+    }
+    for late in 0..300 {
+        tell(&mut state, vec![poll(late, late)], policy);
+    }
+    let before = state.view(policy);
+    assert_eq!((before.tool_calls, before.late_events), (100, 300));
+    tell(&mut state, polls[80..].to_vec(), policy);
+    assert_eq!(state.view(policy), before);
+}
+
 /// Given a run of any length that gets its name last, it is the run that it would be if it had had that name from the start; what
 /// is delivered again changes nothing.
 #[test]
