@@ -44,7 +44,8 @@ use super::event::{AgentSpan, Answer, Body, Event, Recorded, Text, Value};
 use super::hash::mix;
 use super::policy::Policy;
 use super::rules;
-use super::warning::kept::Kept;
+use super::warning::Rule;
+use super::warning::kept::{Finding, Kept};
 use super::window::calls::{Call, Spoken, Step};
 use super::work::Work;
 
@@ -214,10 +215,12 @@ impl Fold {
         let own = self.policy_of(policy, None, call.agent);
         let mut findings = rules::of_model_call(self, call, model, spent, own);
         if let Answer::Text(Some(text @ 1..)) = model.answer {
-            findings.extend(rules::of_text(self, call, text, policy));
-            if findings.is_empty() {
+            let repeated = rules::of_text(self, call, text, policy);
+            let sums_up = |finding: &Finding| finding.rule == Rule::SummaryLoop;
+            if repeated.is_none() && !findings.iter().any(sums_up) {
                 self.recover_by_text(policy);
             }
+            findings.extend(repeated);
         }
         if call.error.is_none() {
             self.recover_by_model(policy);

@@ -5,6 +5,7 @@
 
 mod arrival;
 mod bounds;
+mod endings;
 mod guard;
 mod pages;
 mod support;

@@ -21,11 +21,20 @@ impl Fold {
     }
 
     /// The same of a text that a model spoke and that repeats nothing: an answer to what a user said, without calls in between,
-    /// is the way out of any loop, and whatever else is said that of who repeated himself.
+    /// is the way out of any loop, and whatever else is said that of who repeated himself, and of agents who handed a task to and
+    /// fro and now speak.
     pub(super) fn recover_by_text(&mut self, policy: &Policy) {
         let answers_user = self.totals.turn_at == self.totals.tool_calls + 1;
         self.recover(policy, |kept| {
-            answers_user || matches!(kept.rule, Rule::RepeatedText | Rule::SummaryLoop)
+            answers_user
+                || matches!(
+                    kept.rule,
+                    Rule::RepeatedText
+                        | Rule::SummaryLoop
+                        | Rule::HandoffBounce
+                        | Rule::HandoffCycle
+                        | Rule::GoalLoop
+                )
         });
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A tally belongs to a rule and a key (a tool, or a tool with its arguments). It starts again when something new comes, or
 //! when its last call lies too far back; the oldest one makes room when there are [`TALLIES_MAX`], but none of those that count
-//! over the whole run, of which a run has three at most. One that ended gives its place back at once. Most steps look for
+//! over the whole run, of which a run has three at most, and limits of tools only among themselves: they hold for a whole turn,
+//! however much else is done in it. One that ended gives its place back at once. Most steps look for
 //! several that are not there and make two that will not be needed again, so what is searched lies close together, apart from
 //! them.
 
@@ -176,7 +177,11 @@ impl Tallies {
     }
 
     fn add(&mut self, tally: Tally) -> usize {
-        let place = if self.all.len() < TALLIES_MAX {
+        let place = if tally.lasts()
+            && self.all.iter().filter(|tally| tally.lasts()).count() >= LASTING_MAX
+        {
+            self.oldest_lasting()
+        } else if self.all.len() < TALLIES_MAX {
             self.all.len()
         } else {
             self.oldest()
@@ -190,6 +195,17 @@ impl Tallies {
         }
         self.note_age(place);
         place
+    }
+
+    /// Where the oldest of those is that last longer.
+    fn oldest_lasting(&self) -> usize {
+        let lasting = self
+            .all
+            .iter()
+            .enumerate()
+            .filter(|(_, tally)| tally.lasts());
+        let oldest = lasting.min_by_key(|(_, tally)| tally.number);
+        oldest.map_or(0, |(place, _)| place)
     }
 
     /// Where the oldest of all tallies is. Many ages are compared at a time.
@@ -207,6 +223,11 @@ const PLACE_BITS: u32 = TALLIES_MAX.ilog2();
 
 /// The age of a tally that is never the oldest.
 const AGELESS: u32 = u32::MAX >> PLACE_BITS;
+
+/// The age from which on tallies last longer than all others.
+const LASTING: u32 = AGELESS / 2;
+/// Most tallies that last longer, besides those without an age: a tool that is limited is seldom one of many.
+const LASTING_MAX: usize = 12;
 
 fn bit(rule: Rule) -> u32 {
     const { assert!(Rule::ALL.len() <= u32::BITS as usize) };
@@ -249,17 +270,26 @@ impl Tally {
         }
     }
 
+    /// Whether it lasts longer than others: a limit of a tool counts for a whole turn.
+    fn lasts(&self) -> bool {
+        self.rule == Rule::ToolLimit
+    }
+
     /// By which the oldest tally is found, that with the least: one that counts over the whole run is never the oldest.
     fn age(&self) -> u32 {
-        let lasts = matches!(
+        let of_run = matches!(
             self.rule,
             Rule::LongRunningStep | Rule::CostSpike | Rule::RetryStorm
         );
-        if lasts && self.key == WHOLE_RUN {
-            AGELESS
+        if of_run && self.key == WHOLE_RUN {
+            return AGELESS;
+        }
+        // Calls that are so late in a run are all of one age.
+        let number = self.number.min(u64::from(LASTING - 1)) as u32;
+        if self.lasts() {
+            LASTING + number
         } else {
-            // Calls that are so late in a run are all of one age.
-            self.number.min(u64::from(AGELESS - 1)) as u32
+            number
         }
     }
 

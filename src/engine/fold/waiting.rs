@@ -390,15 +390,20 @@ fn begins_something(judged: &Judged<'_>) -> bool {
 /// Words in the names of tools by which a worker asks for something to do.
 const HANDS_OUT: [&str; 6] = ["next", "claim", "dequeue", "pop", "receive", "consume"];
 
-/// Whether one of the words of a tool's name is one of these.
+/// Whether one of the words of a tool's name, `restart_service` or `restartService`, is one of these.
 fn is_one_of(tool: &str, names: &[&str]) -> bool {
     let mut words = tool
         .as_bytes()
-        .split(|letter| !letter.is_ascii_alphanumeric());
+        .chunk_by(|letter, next| letter.is_ascii_alphanumeric() && is_within_word(*letter, *next));
     words.any(|word| {
         let mut names = names.iter();
         names.any(|name| word.eq_ignore_ascii_case(name.as_bytes()))
     })
+}
+
+/// Whether the word of a letter goes on with the next one: a capital behind a small letter begins another one.
+fn is_within_word(letter: u8, next: u8) -> bool {
+    next.is_ascii_alphanumeric() && !(letter.is_ascii_lowercase() && next.is_ascii_uppercase())
 }
 
 /// Whether arguments say that a call waits, or are a shell's `sleep` alone.
@@ -466,7 +471,26 @@ fn says_it_waits(sample: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::does_nothing_but_wait;
+    use super::{does_nothing_but_wait, is_one_of};
+
+    /// Given a tool's name in any spelling, its words are known.
+    #[test]
+    fn names_have_words() {
+        let has = |tool| is_one_of(tool, &["wait", "restart"]);
+        for tool in [
+            "wait",
+            "restart_service",
+            "restartService",
+            "mcp__ops__Restart",
+            "doWAIT2-wait",
+            "RESTART",
+        ] {
+            assert!(has(tool), "{tool}");
+        }
+        for tool in ["", "waiter", "await", "restarted_at", "restart2"] {
+            assert!(!has(tool), "{tool}");
+        }
+    }
 
     /// Given arguments by which a call says that it waits, that is seen wherever it stands in them; what only looks like it is not.
     #[test]

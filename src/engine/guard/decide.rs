@@ -225,7 +225,7 @@ fn foreseen_matters(
     let warnings = state.tip.iter().flat_map(|tip| &tip.warnings);
     let matter = |finding: &Finding| {
         let known = warnings.clone().find(|kept| kept.is_about(finding));
-        let before = known.map_or(0, |kept| if kept.open { kept.before } else { kept.count });
+        let before = known.map_or(0, |kept| kept.before(finding));
         Matter {
             rule: finding.rule,
             group: finding.group,

@@ -77,7 +77,7 @@ impl Fold {
             .warnings
             .iter()
             .find(is_same)
-            .map_or(0, |kept| if kept.open { kept.before } else { kept.count });
+            .map_or(0, |kept| kept.before(&finding));
         let told = Told {
             about,
             worker: judged.worker,

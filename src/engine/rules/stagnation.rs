@@ -58,6 +58,11 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let same = same_results(fold, judged, window, enough)?;
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.expire(judged.number, settings.window_calls);
+    // Another result than the one that was counted has come up since.
+    let last_ns = tally.proof.last_ns;
+    if same.iter().all(|(_, start_ns)| *start_ns > last_ns) {
+        tally.clear();
+    }
     if tally.count == 0 {
         for (span, start_ns) in same {
             tally.add_span(span, start_ns);

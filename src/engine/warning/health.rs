@@ -56,9 +56,11 @@ pub(crate) fn status(fold: &Fold, policy: &Policy) -> Status {
     }
 }
 
-/// Whether models asked for tools and neither a tool call nor a hand-off was ever seen.
+/// Whether models asked for tools and neither a tool call (be it one that the guard refused) nor a hand-off was ever
+/// seen.
 pub(crate) fn is_blind(fold: &Fold) -> bool {
     let totals = &fold.totals;
     let enough = if totals.root_seen { 1 } else { BLIND_ASKED };
-    totals.tool_calls == 0 && fold.control.last.is_none() && totals.asked >= enough
+    let seen = totals.tool_calls + totals.skipped;
+    seen == 0 && fold.control.last.is_none() && totals.asked >= enough
 }

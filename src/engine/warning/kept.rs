@@ -100,7 +100,7 @@ pub(crate) struct Kept {
     pub(crate) severity: Severity,
     pub(crate) penalty: u32,
     pub(crate) count: u64,
-    /// What had been counted when it was last resolved.
+    /// What had been counted before it was last raised anew.
     pub(crate) before: u64,
     pub(crate) open: bool,
     /// Productive calls since it last grew.
@@ -154,10 +154,21 @@ impl Kept {
         self.rule == finding.rule && self.group == finding.group
     }
 
+    /// What had been counted before the calls that a finding counts: nothing more than before where the warning is open, or was
+    /// resolved while the rule went on counting.
+    pub(crate) fn before(&self, finding: &Finding) -> u64 {
+        let began_anew = finding.proof.first_ns > self.proof.last_ns;
+        if !self.open && began_anew {
+            self.count
+        } else {
+            self.before
+        }
+    }
+
     pub(crate) fn grow(&mut self, finding: Finding, alarm: &Alarm) {
+        self.before = self.before(&finding);
         if !self.open {
             self.open = true;
-            self.before = self.count;
             self.severity = alarm.severity;
         }
         self.productive = 0;
