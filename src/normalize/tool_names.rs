@@ -26,6 +26,9 @@ const WRITES: [&str; 33] = [
     "modify", "apply", "click", "type",
 ];
 
+/// Those of them that are things, too, where what follows says what is done with one: `address_book_search`.
+const THINGS: [&str; 6] = ["book", "set", "type", "post", "copy", "register"];
+
 /// Names of tools that write the agent's own plan, in lower case without what stands between words: those of Claude Code and other
 /// coding agents, Codex, Gemini CLI and LangChain, Cline and Roo Code, `OpenHands`, and what others call the same.
 const PLANS: [&str; 8] = [
@@ -110,8 +113,13 @@ pub(super) fn manner(tool: &str) -> Manner {
         return Manner::Plans;
     }
     let is_one = |all: &[&str], word: &str| all.iter().any(|one| word.eq_ignore_ascii_case(one));
-    words(tool)
-        .find_map(|word| {
+    let looks_in_the_end = || words(tool).last().is_some_and(|word| is_one(&LOOKS, word));
+    let mut telling = words(tool).enumerate().filter(|(place, word)| {
+        let is_thing = *place > 0 && is_one(&THINGS, word) && looks_in_the_end();
+        !is_thing
+    });
+    telling
+        .find_map(|(_, word)| {
             if is_one(&LOOKS, word) {
                 Some(Manner::Looks)
             } else {
@@ -255,6 +263,9 @@ mod tests {
             "browser_click",
             "github.addComment",
             "search_replace",
+            "post_search",
+            "mcp__tracker__create_list",
+            "calendar_book",
         ] {
             assert_eq!(manner(tool), Manner::Writes, "{tool}");
         }
@@ -266,6 +277,9 @@ mod tests {
             "get_update_status",
             "listPosts",
             "settings",
+            "address_book_search",
+            "dataSetQuery",
+            "blog-post-view",
             "",
         ] {
             assert_ne!(manner(tool), Manner::Writes, "{tool}");
