@@ -119,8 +119,11 @@ impl<'r, 'a> Reading<'r, 'a> {
     }
 
     fn tell_during(&mut self, start_ns: u64, end_ns: u64, body: Body) {
-        let number = [self.report.events.len() as u8];
-        let id = value::id_hash(&[&self.span.trace_id, &self.span.span_id, &number]);
+        // A byte as a rule, which log records know for the first; a span may tell of more.
+        let number = (self.report.events.len() as u32).to_le_bytes();
+        let bytes = if number[1..] == [0; 3] { 1 } else { 4 };
+        let number = &number[..bytes];
+        let id = value::id_hash(&[&self.span.trace_id, &self.span.span_id, number]);
         self.push(id, start_ns, end_ns, body);
     }
 

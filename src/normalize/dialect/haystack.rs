@@ -84,6 +84,8 @@ fn invoked(reading: &mut Reading<'_, '_>, message: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::{Value, json};
 
     use crate::normalize::captured::Captured;
@@ -95,6 +97,18 @@ mod tests {
     fn replies() -> Value {
         json!({"replies": [{"role": "assistant", "content": [{"tool_call": {"tool_name": "t", "arguments": {}, "id": "c"}}],
             "meta": {"model": "m", "usage": {"prompt_tokens": 110, "completion_tokens": 20}}}]})
+    }
+
+    /// Given a span that tells of more calls than a byte counts, each has an identity of its own.
+    #[test]
+    fn many_calls_of_one_span_are_told_apart() {
+        let message = json!({"content": [{"tool_call_result": {"result": "ok", "origin": {"tool_name": "t", "id": null}}}]});
+        let output = json!({"tool_messages": vec![message; 600]}).to_string();
+        let attributes = json!({"haystack.component.output": output});
+        let span = Captured::new("my-application", "haystack.component.run", &attributes);
+        let events = span.report().expect("it is told").events;
+        let ids: BTreeSet<_> = events.iter().map(|event| event.id).collect();
+        assert_eq!((events.len(), ids.len()), (600, 600));
     }
 
     /// Version 3: a span a call, and a flag for a tool that raised.
