@@ -181,10 +181,7 @@ impl Shared {
         known: &Known,
     ) -> Result<Vec<oneshot::Receiver<()>>, NotAdmitted> {
         let watches_swarms = policy.policy.watches_swarms();
-        let mut router = self
-            .router
-            .lock()
-            .expect("nobody panics holding the router");
+        let mut router = self.router();
         let found = match self.route(&mut router, &reports, watches_swarms, known) {
             Ok(found) => found,
             Err(Unrouted::Crowded) => {

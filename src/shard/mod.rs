@@ -436,6 +436,10 @@ impl Shared {
         self.policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn router(&self) -> MutexGuard<'_, Router> {
+        self.router.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
     }

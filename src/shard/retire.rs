@@ -206,10 +206,7 @@ impl Shared {
 
     /// Moves a run, unless the database has to be asked first.
     fn try_to_move(&self, run: &RunRef, from: &Text, known: &Known) -> Unknown {
-        let mut router = self
-            .router
-            .lock()
-            .expect("nobody panics holding the router");
+        let mut router = self.router();
         let mut unknown = Unknown::default();
         let route = self.route_one(&mut router, run, known, &mut unknown);
         if !unknown.is_empty() {
