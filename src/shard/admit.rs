@@ -8,12 +8,14 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 use crate::engine::Service;
-use crate::engine::event::{Event, Text, TraceId};
-use crate::normalize::{Report, RunRef};
+use crate::engine::event::Text;
+use crate::normalize::Report;
 
+use super::beginning::Beginning;
 use super::clock;
 use super::inbox::{Cost, Held, Message, Move, Part, Routed};
 use super::looking_up::{Known, Unknown};
+use super::parts::PartDraft;
 use super::router::{Route, Router, TraceAlias};
 use super::{NamedPolicy, Settings, Shared, swarm};
 
@@ -29,7 +31,7 @@ pub enum Refusal {
         /// When to try again. Grows while requests are refused, and differs from sender to sender.
         retry_after: Duration,
     },
-    /// There are far more runs than are to be kept, and the request would begin another: send it again, later.
+    /// There are far more runs than are to be kept, or would be with those that the request begins: send it again, later.
     #[error("there are too many runs; send the reports again in {} ms", retry_after.as_millis())]
     Crowded {
         /// When to try again; see [`Refusal::Overloaded`].
@@ -47,7 +49,7 @@ pub enum Refusal {
 /// One request, sorted by shard.
 struct Sorted {
     /// By the shard's number; `None` for those that get nothing.
-    parts: Vec<Option<PartDraft>>,
+    drafts: Vec<Option<PartDraft>>,
     lessons: Vec<TraceAlias>,
     unattributed: u64,
     /// Calls of which no swarm is told, since it would have to be begun.
@@ -58,8 +60,8 @@ struct Sorted {
 struct Routes {
     /// In the order of the reports; `None` for those that nobody can know whose they are.
     routes: Vec<Option<Route>>,
-    /// Whether no run may be begun.
-    is_crowded: bool,
+    /// Which runs it begins, where it may not begin as many as it likes.
+    beginning: Option<Beginning>,
 }
 
 /// Why a request was not taken yet.
@@ -73,16 +75,8 @@ enum NotAdmitted {
 enum Unrouted {
     /// The database has to be asked first.
     Unknown(Unknown),
-    /// It would begin a run, and there are too many.
+    /// It would begin more runs than may be begun.
     Crowded,
-}
-
-/// A [`Part`] in the making.
-#[derive(Default)]
-struct PartDraft {
-    reports: Vec<Routed>,
-    aliases: Vec<(TraceId, Text)>,
-    cost: Cost,
 }
 
 impl Shared {
@@ -191,7 +185,12 @@ impl Shared {
             Err(Unrouted::Unknown(unknown)) => return Err(NotAdmitted::Unknown(reports, unknown)),
         };
         let sorted = self.sort(reports, found, watches_swarms, known);
-        if !self.take_room(&sorted) {
+        let cut = |draft: PartDraft| draft.cut(self.settings.turn_events_max);
+        let parts = sorted.drafts.into_iter();
+        let parts: Vec<_> = parts
+            .map(|draft| draft.map_or_else(Vec::new, cut))
+            .collect();
+        if !self.take_room(&parts) {
             unlearn(&mut router, sorted.lessons);
             let retry_after = self.backpressure.refuse();
             return Err(NotAdmitted::Refused(Refusal::Overloaded { retry_after }));
@@ -199,7 +198,7 @@ impl Shared {
         self.backpressure.take();
         self.counters.unattributed.add(sorted.unattributed);
         self.counters.lost_copies.add(sorted.lost_copies);
-        Ok(self.hand_over(sorted, policy))
+        Ok(self.hand_over(parts, sorted.lessons, policy))
     }
 
     /// Gives back the room that a turn's reports took in an inbox.
@@ -230,16 +229,18 @@ impl Shared {
         watches_swarms: bool,
         known: &Known,
     ) -> Result<Routes, Unrouted> {
-        let is_crowded = self.is_crowded();
+        let mut beginning = self.beginning(reports.len(), watches_swarms);
         let mut found = Vec::with_capacity(reports.len());
         let (mut unknown, mut begins) = (Unknown::default(), false);
         for report in reports {
             let route = self.route_one(router, &report.run, known, &mut unknown);
-            if is_crowded && unknown.traces.is_empty() {
+            if let Some(beginning) = &mut beginning
+                && unknown.traces.is_empty()
+            {
                 let runs = route.iter().filter(|route| route.takes(report));
                 for run_id in runs.map(|route| &route.run_id) {
                     match known.has_run(&self.store, run_id) {
-                        Some(has) => begins = !has,
+                        Some(has) => begins = !has && !beginning.has_room_for(run_id),
                         None => unknown.runs.push(run_id.clone()),
                     }
                 }
@@ -256,7 +257,7 @@ impl Shared {
         if unknown.is_empty() && !begins {
             return Ok(Routes {
                 routes: found,
-                is_crowded,
+                beginning,
             });
         }
         let lessons = found.into_iter().flatten().filter_map(|route| route.alias);
@@ -275,12 +276,15 @@ impl Shared {
     fn sort(
         &self,
         reports: Vec<Report>,
-        Routes { routes, is_crowded }: Routes,
+        Routes {
+            routes,
+            mut beginning,
+        }: Routes,
         watches_swarms: bool,
         known: &Known,
     ) -> Sorted {
         let mut sorted = Sorted {
-            parts: self.inboxes.iter().map(|_| None).collect(),
+            drafts: self.inboxes.iter().map(|_| None).collect(),
             lessons: Vec::new(),
             unattributed: 0,
             lost_copies: 0,
@@ -296,30 +300,40 @@ impl Shared {
             }
             let Report { run, events } = report;
             if watches_swarms && let Some(copy) = swarm::copy(&route.run_id, &run, &events) {
-                if is_crowded && known.has_run(&self.store, &copy.0) != Some(true) {
+                let swarm = &copy.0;
+                if let Some(beginning) = &mut beginning
+                    && known.has_run(&self.store, swarm) != Some(true)
+                    && !beginning.has_room_for(swarm)
+                {
                     sorted.lost_copies += copy.1.len() as u64;
                 } else {
                     sorted.add(self, swarm::routed(run.session_id.clone(), copy));
                 }
             }
-            let shard = usize::from(self.shard_of(&route.run_id));
+            let Route { run_id, alias } = route;
+            let shard = usize::from(self.shard_of(&run_id));
             let draft =
-                sorted.parts[shard].get_or_insert_with(|| PartDraft::for_reports(for_each_shard));
-            if let Some(alias) = route.alias {
+                sorted.drafts[shard].get_or_insert_with(|| PartDraft::for_reports(for_each_shard));
+            if let Some(alias) = &alias {
                 draft.aliases.push((alias.trace, alias.run_id.clone()));
-                sorted.lessons.push(alias);
             }
-            draft.cost.add(Cost::of(&events));
-            draft.report(route.run_id, run, events);
+            draft.add(Routed {
+                run_id,
+                session_id: run.session_id,
+                service: run.service.map(|name| Service::of(name, &events)),
+                events,
+            });
+            sorted.lessons.extend(alias);
         }
         sorted
     }
 
     /// Takes room for all parts, or for none.
-    fn take_room(&self, sorted: &Sorted) -> bool {
+    fn take_room(&self, parts: &[Vec<PartDraft>]) -> bool {
         let most = most(&self.settings);
-        let targets = self.inboxes.iter().zip(&sorted.parts);
-        let targets = targets.filter_map(|(inbox, part)| Some((inbox, part.as_ref()?.cost)));
+        let targets = self.inboxes.iter().zip(parts);
+        let targets = targets.filter(|(_, parts)| !parts.is_empty());
+        let targets = targets.map(|(inbox, parts)| (inbox, cost_of(parts)));
         let lacking = targets
             .clone()
             .position(|(inbox, cost)| !inbox.take_room(cost, most));
@@ -332,15 +346,20 @@ impl Shared {
     }
 
     /// Puts the parts into the inboxes; moves come last, behind the reports that teach them.
-    fn hand_over(&self, sorted: Sorted, policy: &NamedPolicy) -> Vec<oneshot::Receiver<()>> {
+    fn hand_over(
+        &self,
+        parts: Vec<Vec<PartDraft>>,
+        lessons: Vec<TraceAlias>,
+        policy: &NamedPolicy,
+    ) -> Vec<oneshot::Receiver<()>> {
         let mut waiting = Vec::new();
         let mut done = || {
             let (done, wait) = oneshot::channel();
             waiting.push(wait);
             done
         };
-        for (inbox, draft) in self.inboxes.iter().zip(sorted.parts) {
-            if let Some(draft) = draft {
+        for (inbox, parts) in self.inboxes.iter().zip(parts) {
+            for draft in parts {
                 inbox.send(Message::Reports(Part {
                     reports: draft.reports,
                     policy: policy.clone(),
@@ -350,7 +369,7 @@ impl Shared {
                 }));
             }
         }
-        for TraceAlias { run_id, moves, .. } in sorted.lessons {
+        for TraceAlias { run_id, moves, .. } in lessons {
             if let Some(from) = moves {
                 let done = done();
                 let inbox = self.inbox_of(&from);
@@ -375,30 +394,16 @@ impl Route {
 impl Sorted {
     fn add(&mut self, owner: &Shared, report: Routed) {
         let shard = usize::from(owner.shard_of(&report.run_id));
-        let draft = self.parts[shard].get_or_insert_default();
-        draft.cost.add(Cost::of(&report.events));
-        draft.reports.push(report);
+        self.drafts[shard].get_or_insert_default().add(report);
     }
 }
 
-impl PartDraft {
-    fn for_reports(count: usize) -> Self {
-        Self {
-            reports: Vec::with_capacity(count),
-            ..Self::default()
-        }
+fn cost_of(parts: &[PartDraft]) -> Cost {
+    let mut cost = Cost::default();
+    for part in parts {
+        cost.add(part.cost);
     }
-
-    fn report(&mut self, run_id: Text, run: RunRef, events: Vec<Event>) {
-        if !events.is_empty() {
-            self.reports.push(Routed {
-                run_id,
-                session_id: run.session_id,
-                service: run.service.map(|name| Service::of(name, &events)),
-                events,
-            });
-        }
-    }
+    cost
 }
 
 /// The most that one shard may hold.

@@ -45,7 +45,7 @@ pub(super) struct Batch {
 }
 
 impl Groups {
-    fn add(&mut self, report: Routed) {
+    pub(super) fn add(&mut self, report: Routed) {
         if let Some(&group) = self.by_run.get(&report.run_id) {
             self.groups[group].join(report);
         } else {

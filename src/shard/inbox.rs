@@ -27,7 +27,7 @@ pub(super) type Done = oneshot::Sender<()>;
 
 /// What waits in a shard's first inbox.
 pub(super) enum Message {
-    /// One request's reports for this shard.
+    /// Reports of one request for this shard.
     Reports(Part),
     /// A run of this shard belongs to another one, if it exists at all.
     Move(Move),
@@ -37,7 +37,7 @@ pub(super) enum Message {
     Release(Release),
 }
 
-/// One request's reports for one shard.
+/// One request's reports for one shard, or as many of them as are enough for a turn.
 pub(super) struct Part {
     pub(super) reports: Vec<Routed>,
     /// By which the reports were read.
@@ -238,6 +238,11 @@ impl InboxSender {
     /// Gives back room for reports that are not put there after all.
     pub(super) fn give_room_back(&self, cost: Cost) {
         self.held.release(cost);
+    }
+
+    /// What the shard holds.
+    pub(super) fn held(&self) -> Cost {
+        self.held.cost()
     }
 
     /// Adds what the shard holds.

@@ -16,6 +16,7 @@
 mod admit;
 mod backpressure;
 mod batch;
+mod beginning;
 mod clock;
 mod counters;
 mod defect;
@@ -26,6 +27,7 @@ mod idle;
 mod inbox;
 mod looking_up;
 mod moving;
+mod parts;
 mod query;
 mod replay;
 mod residence;
@@ -87,7 +89,8 @@ pub struct Settings {
     pub inbox_reports_max: usize,
     /// Most bytes that the reports of one shard hold while they are unanswered, about.
     pub inbox_bytes_max: usize,
-    /// Events after which a turn takes no further request. Bounds what one commit holds up.
+    /// Events after which a turn takes no further request, and after which what a request has for a shard is left to the next
+    /// turn. Bounds what one commit holds up, and the record that it writes.
     pub turn_events_max: usize,
     /// How long after its answers a turn with little to do waits for the same senders; zero where none does.
     pub gather: Duration,

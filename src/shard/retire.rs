@@ -139,10 +139,15 @@ impl Settings {
 }
 
 impl Shared {
-    /// Whether there are so many runs that none may be begun: those that are there matter more than those to come.
-    pub(super) fn is_crowded(&self) -> bool {
+    /// How many runs may still be begun.
+    pub(super) fn runs_left(&self) -> u64 {
         let most = self.settings.retention_runs + 2 * self.settings.excess_max();
-        self.store.run_count() >= most
+        most.saturating_sub(self.store.run_count())
+    }
+
+    /// Whether there are so many runs that none may be begun.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.runs_left() == 0
     }
 
     /// The time before which a run must have been heard of last to be forgotten, milliseconds since 1970.

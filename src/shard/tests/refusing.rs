@@ -2,7 +2,15 @@
 
 use std::time::Duration;
 
-use super::{A, B, C, calls, hex, kill, listed, settings, start, still, stop, submit, view};
+use futures_util::poll;
+
+use super::guard::{one_shard, start_by_hand, wait_often};
+use super::{
+    A, B, C, NOW_MS, call, calls, hex, kill, listed, report, settings, start, still, stop, submit,
+    view,
+};
+use crate::engine::event::{Event, TraceId};
+use crate::normalize::Report;
 use crate::shard::{Refusal, RunFilter, Settings};
 
 /// Given a full inbox, a request is refused whole and leaves nothing behind; the time to wait grows; when there is room
@@ -75,4 +83,101 @@ async fn a_failed_commit_stops_the_shard() {
     kill(shards).await;
     let shards = start(dir.path(), settings()).await;
     assert_eq!(view(&shards, "r").await.tool_calls, 1);
+}
+
+/// One report each of so many traces.
+fn of_traces(numbers: std::ops::Range<u64>) -> Vec<Report> {
+    let traces = numbers.map(|number| TraceId((u128::from(number + 1) << 64).to_be_bytes()));
+    traces.flat_map(|trace| calls(trace, None, 0..1)).collect()
+}
+
+/// Given one request with very many traces, or very many calls of one, no turn takes more than twice what is enough for one, and it
+/// is answered when all of it is committed.
+#[tokio::test(start_paused = true)]
+async fn a_large_request_is_taken_in_turns() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        resident_runs_max: 100,
+        turn_events_max: 256,
+        ..one_shard()
+    };
+    let shards = start(dir.path(), settings).await;
+    submit(&shards, of_traces(0..5_000)).await;
+    assert_eq!(shards.run_count(), 5_000);
+    let turns = || shards.counters().turns.value();
+    let before = turns();
+    assert!(before >= 5_000 / 512, "{before} turns");
+    // In an order in which most would come too late, one after the other.
+    let at_once = |n| Event {
+        start_ns: NOW_MS * 1_000_000 + n,
+        end_ns: NOW_MS * 1_000_000 + n,
+        ..call(A, n)
+    };
+    let long = report(A, None, (0..5_000).rev().map(at_once).collect());
+    submit(&shards, vec![long]).await;
+    assert_eq!(view(&shards, &hex(A)).await.tool_calls, 5_000);
+    assert!(
+        turns() - before >= 5_000 / 512,
+        "{} turns",
+        turns() - before
+    );
+    assert_eq!(shards.load().inbox_reports, 0);
+}
+
+/// Given a crash after some turns of a request and before the last, its sender was not answered; sent again, it counts once.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_was_taken_in_part_counts_once() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        turn_events_max: 4,
+        ..one_shard()
+    };
+    let whole = || {
+        let mut reports = calls(A, Some("r"), 0..1);
+        reports.extend(calls(A, None, 1..10));
+        reports
+    };
+    let (shards, mut hand) = start_by_hand(dir.path(), settings.clone()).await;
+    wait_often().await;
+    let mut sending = Box::pin(submit(&shards, whole()));
+    assert!(poll!(&mut sending).is_pending());
+    wait_often().await;
+    assert!(hand.work());
+    wait_often().await;
+    assert!(poll!(&mut sending).is_pending(), "there is more of it");
+    drop(sending);
+    kill(shards).await;
+    drop(hand);
+    let shards = start(dir.path(), settings).await;
+    let taken = view(&shards, "r").await.tool_calls;
+    assert!((4..10).contains(&taken), "{taken} calls");
+    submit(&shards, whole()).await;
+    assert_eq!(view(&shards, "r").await.tool_calls, 10);
+    assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+}
+
+/// Given a request that would begin more runs than may be begun, it is refused for now and begins none; one that begins as many as
+/// may be is taken, and so is one that goes on with those.
+#[tokio::test(start_paused = true)]
+async fn a_request_begins_no_more_runs_than_there_may_be() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        retention_runs: 1_000,
+        ..settings()
+    };
+    // The limit, and twice what may be in excess of it.
+    let most = 1_000 + 2 * (1_000 / 4 + 100);
+    let shards = start(dir.path(), settings).await;
+    let too_many = shards.submit(of_traces(0..most + 1), shards.policy()).await;
+    assert!(
+        matches!(too_many, Err(Refusal::Crowded { .. })),
+        "{too_many:?}"
+    );
+    assert_eq!(shards.run_count(), 0);
+    submit(&shards, of_traces(0..most)).await;
+    assert_eq!(shards.run_count(), most);
+    submit(&shards, of_traces(0..most)).await;
 }
