@@ -87,8 +87,8 @@ fn step(taken: u64, limit: u64) -> Step {
     }
 }
 
-/// How many bytes requests may hold: once as they came, and about as much again for what is read of them. An eighth of the limit
-/// is for what comes between two looks.
+/// How many bytes requests may hold as they came, and as many again what is read of them. An eighth of the limit is for what comes
+/// between two looks.
 fn room(taken: u64, limit: u64) -> usize {
     let left = (limit - limit / 8).saturating_sub(taken);
     usize::try_from(left / 2).unwrap_or(usize::MAX)

@@ -13,6 +13,10 @@
 //! Where the memory of the process has a limit, the budget changes from one moment to the next with what is left of it
 //! ([`Budget::set_room`]). However little that is, a request that is alone is let in, and so is a large one if no other has a
 //! place: what was refused for want of memory must get through some day, even if nothing ever gives memory back.
+//!
+//! What is read of a request may take several times its bytes: a span of seventy becomes an event of five hundred. So as much
+//! room as there is for bytes, there is for reports that are not answered yet ([`Share::read`]); of the requests that need more,
+//! one at a time goes on.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -40,6 +44,9 @@ pub(super) const DECODERS_MAX: usize = 8;
 
 /// Largest request that needs no place, in bytes: it comes in a piece or a few.
 pub(super) const SMALL: usize = 64 << 10;
+
+/// Bytes of reports that are read of any request, whatever memory has room for: those of a request that needs no place.
+const READ_SMALL: usize = 12 * SMALL;
 
 /// The share of the budget, one part in this many, that is no place for large requests.
 const KEPT_FOR_SMALL: usize = 8;
@@ -79,6 +86,10 @@ pub(super) struct Budget {
     /// How many of them the memory of the process has room for.
     room: AtomicUsize,
     held: AtomicUsize,
+    /// Bytes of what has been read of all requests.
+    read: AtomicUsize,
+    /// Whether a request goes on for whose reports there is no room.
+    is_exceeded: AtomicBool,
     /// Requests refused because of that.
     pub(super) refused_for_memory: Counter,
     requests: AtomicUsize,
@@ -95,6 +106,8 @@ impl Budget {
             bytes,
             room: AtomicUsize::new(usize::MAX),
             held: AtomicUsize::new(0),
+            read: AtomicUsize::new(0),
+            is_exceeded: AtomicBool::new(false),
             refused_for_memory: Counter::new(),
             requests: AtomicUsize::new(0),
             behind: AtomicU64::new(0),
@@ -109,7 +122,8 @@ impl Budget {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Has all shares together hold no more than this from now on, but for one that is alone.
+    /// Has all shares together hold no more than this from now on, but for one that is alone; and the reports that are read of
+    /// them no more than that.
     pub(super) fn set_room(&self, bytes: usize) {
         self.room.store(bytes, Ordering::Relaxed);
     }
@@ -120,6 +134,8 @@ impl Budget {
         let share = Share {
             budget: Arc::clone(self),
             held: AtomicUsize::new(0),
+            read: AtomicUsize::new(0),
+            exceeds: AtomicBool::new(false),
             placed: AtomicUsize::new(0),
             is_refused: AtomicBool::new(false),
             is_hasty: before >= REQUESTS_MANY,
@@ -153,6 +169,10 @@ fn wait(behind: u64) -> Duration {
 pub(super) struct Share {
     budget: Arc<Budget>,
     held: AtomicUsize,
+    /// Bytes of what has been read of it.
+    read: AtomicUsize,
+    /// Whether it is the one that goes on where there is no room for that.
+    exceeds: AtomicBool,
     /// How many places it has.
     placed: AtomicUsize,
     is_refused: AtomicBool,
@@ -215,6 +235,23 @@ impl Share {
         Ok(())
     }
 
+    /// Notes that what has been read of the request takes so many bytes more. A small one has been let in with all that it may
+    /// come to.
+    pub(super) fn read(&self, bytes: usize) -> Result<(), Refused> {
+        let budget = &self.budget;
+        let own = self.read.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let all = budget.read.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let has_room = own <= READ_SMALL || all <= budget.room.load(Ordering::Relaxed);
+        if has_room || self.exceeds.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if budget.is_exceeded.swap(true, Ordering::Relaxed) {
+            return Err(self.refuse_for_memory());
+        }
+        self.exceeds.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// Whether memory has room for so many bytes more than all shares hold, unless this one has a place for them or is alone.
     fn has_memory(&self, held: usize, more: usize) -> bool {
         let own = self.held.load(Ordering::Relaxed);
@@ -250,6 +287,11 @@ impl Drop for Share {
     fn drop(&mut self) {
         let held = self.held.load(Ordering::Relaxed);
         self.budget.held.fetch_sub(held, Ordering::Relaxed);
+        let read = self.read.load(Ordering::Relaxed);
+        self.budget.read.fetch_sub(read, Ordering::Relaxed);
+        if self.exceeds.load(Ordering::Relaxed) {
+            self.budget.is_exceeded.store(false, Ordering::Relaxed);
+        }
         let placed = self.placed.load(Ordering::Relaxed);
         self.budget.places.add_permits(placed);
         if !self.is_refused.load(Ordering::Relaxed) {
@@ -303,6 +345,28 @@ mod tests {
         assert!(!lacks_memory(large.grow(5 * SMALL).unwrap_err()));
         drop(other);
         large.grow(1).expect("it is alone");
+    }
+
+    /// Given no memory, small requests are read all the same, and one large one at a time; another one is when that has been
+    /// answered. Where there is memory, all are that it has room for.
+    #[test]
+    fn one_large_request_at_a_time_is_read_without_memory() {
+        let budget = Budget::of(8 * SMALL);
+        budget.set_room(4 * READ_SMALL);
+        let [first, second, third] = [(); 3].map(|()| budget.share().expect("there are few"));
+        first.read(2 * READ_SMALL).expect("there is room");
+        second.read(2 * READ_SMALL).expect("there is room");
+        budget.set_room(0);
+        first.read(2 * READ_SMALL).expect("no other exceeds it");
+        first.read(2 * READ_SMALL).expect("no other exceeds it");
+        let refused = second.read(1).unwrap_err();
+        assert!(refused.to_string().contains("memory"));
+        third.read(READ_SMALL).expect("it is small");
+        third.read(1).expect_err("the first exceeds it");
+        drop((first, second));
+        third.read(1).expect("it is the only one");
+        drop(third);
+        assert_eq!(budget.read.load(Ordering::Relaxed), 0);
     }
 
     /// Given as many requests as there may be, the next one is told to come again, until one of them has gone; half as many are

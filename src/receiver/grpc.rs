@@ -136,10 +136,10 @@ async fn export(
         Err(refused) => Err(refused),
     };
     let taken = match received {
-        Ok((message, _share)) => {
+        Ok((message, share)) => {
             let _soon = peer.answered_soon();
             intake
-                .export(&tenant, signal, message, &Written::Protobuf)
+                .export(&tenant, signal, message, &Written::Protobuf, &share)
                 .await
         }
         Err(refused) => {

@@ -118,7 +118,10 @@ async fn export(
         }
     };
     let taken = match message {
-        Ok(((message, written), _share)) => intake.export(&tenant, signal, message, &written).await,
+        Ok(((message, written), share)) => {
+            let taking = intake.export(&tenant, signal, message, &written, &share);
+            taking.await
+        }
         Err(refused) => {
             intake.count_refused(&refused);
             Err(refused)

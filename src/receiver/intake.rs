@@ -224,17 +224,19 @@ impl Intake {
         welcome.map_err(|refusal| busy(&refusal))
     }
 
-    /// Takes one request, decompressed. Resolves when everything in it that can be used is committed.
-    pub async fn export(
+    /// Takes one request, decompressed; what is read of it counts as part of its share. Resolves when everything in it that can be
+    /// used is committed.
+    pub(super) async fn export(
         &self,
         tenant: &Tenant,
         signal: Signal,
         request: Bytes,
         written: &Written,
+        share: &Share,
     ) -> Result<Accepted, Refused> {
         // A sender that goes away takes this future with it, wherever it is.
         let left = Left(&self.counters().requests_left);
-        let outcome = self.take(tenant, signal, &request, written).await;
+        let outcome = self.take(tenant, signal, &request, written, share).await;
         std::mem::forget(left);
         match &outcome {
             Ok(accepted) => {
@@ -265,12 +267,13 @@ impl Intake {
         signal: Signal,
         request: &[u8],
         written: &Written,
+        share: &Share,
     ) -> Result<Accepted, Refused> {
         // While it arrived others may have filled the inboxes.
         self.turn_away(tenant, signal)?;
         let policy = self.0.inbox.policy(tenant);
         let policy = policy.map_err(|refusal| busy(&refusal))?;
-        let (tally, reports) = self.read(signal, request, &policy).await?;
+        let (tally, reports) = self.read(signal, request, &policy, share).await?;
         tally.count(self.counters(), signal);
         let accepted = tally.verdict(written)?;
         let submitted = if reports.is_empty() {
@@ -296,6 +299,7 @@ impl Intake {
         signal: Signal,
         request: &[u8],
         policy: &NamedPolicy,
+        share: &Share,
     ) -> Result<(Tally, Vec<Report>), Refused> {
         let limits = &self.0.limits;
         let mut tally = Tally::default();
@@ -308,7 +312,7 @@ impl Intake {
                     let span = batch.span(&mut spans, reports)?;
                     Some(span.map(|span| span.attributes_left_out))
                 }) {
-                    tally.pause().await;
+                    tally.pause(&mut reports, share).await?;
                 }
             }
             Signal::Logs => {
@@ -320,7 +324,7 @@ impl Intake {
                         log.attributes_left_out
                     }))
                 }) {
-                    tally.pause().await;
+                    tally.pause(&mut reports, share).await?;
                 }
             }
             Signal::Metrics => {
@@ -330,6 +334,7 @@ impl Intake {
                 }
             }
         }
+        tally.charge(&mut reports, share)?;
         Ok((tally, reports))
     }
 }

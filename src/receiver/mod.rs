@@ -2,9 +2,9 @@
 //!
 //! A request's bytes go from the socket through `body`, which gathers and decompresses them, and `grpc` or `http`, which know
 //! what is around them, to [`Intake`], which reads the items in place, has them normalized, and hands the reports to the
-//! shards; `outcome` says what became of them. The answer goes back when they are committed. What a request may cost is bounded
-//! before it is read: by its size ([`Settings`]), and by what all requests together may hold (`budget`). Whatever is refused is
-//! counted by reason ([`Counters`]).
+//! shards; `outcome` says what became of them. The answer goes back when they are committed. What a request may cost is bounded by
+//! its size ([`Settings`]), and by what all requests together may hold (`budget`): their bytes before they are read, and what is
+//! read of them while that goes on. Whatever is refused is counted by reason ([`Counters`]).
 //!
 //! [`Intake`] knows nothing of transports, and nothing of who may get what was acknowledged after it ([`PassOn`]). OTLP/HTTP
 //! stands beside gRPC: `http` takes protobuf or JSON on three paths and turns each [`Refused`] into its HTTP status as `grpc`

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use super::budget::Share;
 use super::counters::Counters;
 use crate::normalize::Report;
 use crate::otlp::{Problem, Reason, Signal};
@@ -11,6 +12,9 @@ use crate::otlp::{Problem, Reason, Signal};
 /// Items read without letting other tasks run. Some 64 spans take about half a millisecond; a guard call must not wait for
 /// ten thousand.
 const ITEMS_AT_ONCE: usize = 64;
+
+/// Items of one request from which it is worth the time to have their reports take no more than they need.
+const ITEMS_MANY: usize = 1_024;
 
 /// What a request was written in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +63,11 @@ pub enum Refused {
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     items: usize,
+    /// Reports that have been counted as the request's, and their bytes.
+    charged: usize,
+    charged_bytes: usize,
+    /// What has been counted of the report behind them.
+    charged_last: usize,
     /// Items that were read.
     pub(super) read: u64,
     refused: [u64; Reason::ALL.len()],
@@ -100,12 +109,40 @@ impl Tally {
         }
     }
 
-    /// Lets other tasks run now and then.
-    pub(super) async fn pause(&mut self) {
+    /// Now and then has what was read counted as the request's, and lets other tasks run.
+    pub(super) async fn pause(
+        &mut self,
+        reports: &mut [Report],
+        share: &Share,
+    ) -> Result<(), Refused> {
         self.items += 1;
         if self.items.is_multiple_of(ITEMS_AT_ONCE) {
+            self.charge(reports, share)?;
             tokio::task::yield_now().await;
         }
+        Ok(())
+    }
+
+    /// Counts what the newest reports take as the request's.
+    pub(super) fn charge(&mut self, reports: &mut [Report], share: &Share) -> Result<(), Refused> {
+        let Some((last, others)) = reports.split_last_mut() else {
+            return Ok(());
+        };
+        let bytes = |report: &Report| size_of::<Report>() + bytes_of(&report.events);
+        let before = self.charged_bytes;
+        for report in others.iter_mut().skip(self.charged) {
+            if self.items >= ITEMS_MANY {
+                // A list that grows has room for four at first, and most of these have one.
+                report.events.shrink_to_fit();
+            }
+            self.charged_bytes += bytes(report);
+        }
+        self.charged = others.len();
+        // More spans may come to the last one.
+        let all = self.charged_bytes + bytes(last);
+        share.read(all.saturating_sub(before + self.charged_last))?;
+        self.charged_last = bytes(last);
+        Ok(())
     }
 
     /// Adds it all to the counters.
@@ -160,6 +197,11 @@ impl Tally {
             reasons.join(", ")
         )
     }
+}
+
+/// What a list takes.
+fn bytes_of<T>(list: &Vec<T>) -> usize {
+    list.capacity() * size_of::<T>()
 }
 
 #[cfg(test)]

@@ -463,7 +463,16 @@ async fn who_goes_away_before_the_answer_is_counted() {
     // Many items: others are let run before it is done.
     let request = Bytes::from(recorded().repeat(100));
     let tenant = Tenant::default();
-    let taken = || intake.export(&tenant, Signal::Traces, request.clone(), &Written::Protobuf);
+    let share = intake.admit(&tenant, Signal::Traces).unwrap();
+    let taken = || {
+        intake.export(
+            &tenant,
+            Signal::Traces,
+            request.clone(),
+            &Written::Protobuf,
+            &share,
+        )
+    };
     assert!(taken().now_or_never().is_none(), "it is still read");
     assert_eq!(intake.counters().requests_left.value(), 1);
     taken().await.expect("taken");
