@@ -28,7 +28,15 @@ pub(super) struct Draft {
     /// Owners of absorbed runs that are to hear of it.
     pub(super) releases: Vec<Release>,
     pub(super) moves: Vec<Move>,
+    /// Runs that have gone over to another one.
+    pub(super) arrived: Vec<Arrived>,
     pub(super) done: Vec<Done>,
+}
+
+/// Where a run has gone over to, and who waits for it to be where it belongs.
+pub(super) struct Arrived {
+    pub(super) at: Text,
+    pub(super) done: Done,
 }
 
 impl Draft {

@@ -2,22 +2,28 @@
 //!
 //! Its owner, after the commit of everything that was routed to it, sends a copy of the state to the owner of the run that it
 //! belongs to, which absorbs it in a turn of its own and sends a release back; with that the old run is removed. A crash in
-//! between leaves both, and the next start moves the old one again: absorbing twice changes nothing.
+//! between leaves both, and the next start moves the old one again: absorbing twice changes nothing. If the run that it belonged
+//! to has gone over to a further one meanwhile, it goes on there, and whoever waits for the move waits for all of it.
 //!
 //! One request may name any number of earlier traces. States on their way wait in memory for a turn of their new owner, so a
 //! shard has some under way at a time; further runs stay where they are until one of those is released.
 
 use crate::engine::Input;
+use crate::engine::event::{Text, TraceId};
 use crate::engine::run::ABSORBED_MAX;
+use crate::normalize::RunRef;
 use crate::store::records::encode_run;
 use crate::store::{Entry, StoreError};
 
-use super::draft::Draft;
-use super::inbox::{Absorb, Message, Move, Release};
+use super::Shared;
+use super::draft::{Arrived, Draft};
+use super::inbox::{Absorb, Done, Message, Move, Release};
+use super::looking_up::{Known, Unknown};
+use super::router::Route;
 use super::worker::Worker;
 
-/// Most runs of a shard that are on their way at a time: a turn absorbs about as many, of up to 64 KiB each. Of all shards together
-/// no more are than a run remembers to have absorbed, so that after a crash none of them is absorbed twice.
+/// Most runs of a shard that are on their way at a time: a turn absorbs about as many, of up to 64 KiB each. Of all shards
+/// together no more are than a run remembers to have absorbed, so that after a crash none of them is absorbed twice.
 const MOVING_MAX: usize = 64;
 
 impl Worker {
@@ -113,7 +119,7 @@ impl Worker {
         self.moving = self.moving.saturating_sub(1);
         let grows = self.is_touched(draft, &from);
         match self.residence.fetch(&from)? {
-            None => draft.done.push(done),
+            None => draft.arrived.push(Arrived { at: into, done }),
             Some(run) if run.position == position && !grows => {
                 // The warnings go on under the other run's id, unless something had left its window.
                 let changes = run.state.retire();
@@ -123,10 +129,65 @@ impl Worker {
                 let aliases = self.shared.store.aliases_of(&from)?.into_iter();
                 let aliases = aliases.map(|trace| (trace, into.clone()));
                 draft.turn.aliases.extend(aliases);
-                draft.done.push(done);
+                draft.arrived.push(Arrived { at: into, done });
                 draft.moved += 1;
             }
             Some(_) => draft.moves.push(Move { from, into, done }),
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// Has a run move on, if it is named after a trace that belongs to another one. `done` is resolved when it is there, or at
+    /// once.
+    pub(super) async fn move_on(&self, run_id: Text, done: Done) -> Result<(), StoreError> {
+        let Some(trace) = TraceId::of_run(&run_id) else {
+            let _ = done.send(());
+            return Ok(());
+        };
+        let run = RunRef {
+            trace,
+            ..RunRef::default()
+        };
+        let mut moved = Move {
+            from: run_id.clone(),
+            into: run_id,
+            done,
+        };
+        let mut known = Known::default();
+        while let Err((back, unknown)) = self.try_to_move_on(&run, moved, &known) {
+            moved = back;
+            known.learn(&self.store, unknown).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends a run where its trace belongs, unless the database has to be asked first.
+    fn try_to_move_on(
+        &self,
+        run: &RunRef,
+        moved: Move,
+        known: &Known,
+    ) -> Result<(), (Move, Unknown)> {
+        let mut router = self.router();
+        let mut unknown = Unknown::default();
+        let route = self.route_one(&mut router, run, known, &mut unknown);
+        if !unknown.is_empty() {
+            if let Some(alias) = route.and_then(|route| route.alias) {
+                router.unlearn(alias);
+            }
+            for trace in &unknown.traces {
+                router.forget(*trace);
+            }
+            return Err((moved, unknown));
+        }
+        match route {
+            Some(Route { run_id: into, .. }) if into != moved.from => {
+                let inbox = self.inbox_of(&moved.from);
+                inbox.send(Message::Move(Move { into, ..moved }));
+            }
+            _ => drop(moved.done.send(())),
         }
         Ok(())
     }

@@ -15,14 +15,12 @@ use tokio::task::yield_now;
 use tracing::warn;
 
 use crate::engine::RunState;
-use crate::engine::event::{Text, TraceId};
-use crate::normalize::RunRef;
+use crate::engine::event::TraceId;
 use crate::store::records::decode_run;
 use crate::store::{IndexKey, StoreError};
 
 use super::batch::Batch;
-use super::inbox::{Message, Move, Query, Review};
-use super::looking_up::{Known, Unknown};
+use super::inbox::{Query, Review};
 use super::worker::Worker;
 use super::{Settings, Shared};
 
@@ -182,52 +180,17 @@ impl Shared {
                 if let Some(trace) = TraceId::of_run(run_id)
                     && store.alias(trace)?.is_some_and(|into| into != *run_id)
                 {
-                    strays.push((trace, run_id.clone()));
+                    strays.push(run_id.clone());
                 }
             }
             Ok((strays, keys.into_iter().next_back()))
         });
         let (strays, last) = looking.await?;
-        for (trace, from) in strays {
-            self.move_one_again(trace, &from).await?;
+        for stray in strays {
+            let (done, _) = oneshot::channel();
+            self.move_on(stray, done).await?;
         }
         Ok(last)
-    }
-
-    async fn move_one_again(&self, trace: TraceId, from: &Text) -> Result<(), StoreError> {
-        let run = RunRef {
-            trace,
-            ..RunRef::default()
-        };
-        let mut known = Known::default();
-        loop {
-            let unknown = self.try_to_move(&run, from, &known);
-            if unknown.is_empty() {
-                return Ok(());
-            }
-            known.learn(&self.store, unknown).await?;
-        }
-    }
-
-    /// Moves a run, unless the database has to be asked first.
-    fn try_to_move(&self, run: &RunRef, from: &Text, known: &Known) -> Unknown {
-        let mut router = self.router();
-        let mut unknown = Unknown::default();
-        let route = self.route_one(&mut router, run, known, &mut unknown);
-        if !unknown.is_empty() {
-            if let Some(alias) = route.and_then(|route| route.alias) {
-                router.unlearn(alias);
-            }
-            for trace in &unknown.traces {
-                router.forget(*trace);
-            }
-        } else if let Some(route) = route {
-            let (done, _) = oneshot::channel();
-            let (from, into) = (from.clone(), route.run_id);
-            let inbox = self.inbox_of(&from);
-            inbox.send(Message::Move(Move { from, into, done }));
-        }
-        unknown
     }
 }
 

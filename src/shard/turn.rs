@@ -18,7 +18,7 @@ use super::NamedPolicy;
 use super::batch::Batch;
 use super::counters;
 use super::defect::contained;
-use super::draft::Draft;
+use super::draft::{Arrived, Draft};
 use super::inbox::{Message, Routed};
 use super::worker::Worker;
 
@@ -102,6 +102,10 @@ impl Worker {
         for release in draft.releases {
             let inbox = self.shared.inbox_of(&release.from);
             inbox.send(Message::Release(release));
+        }
+        for Arrived { at, done } in draft.arrived {
+            let shared = self.shared.clone();
+            self.meanwhile(shared.move_on(at, done)).await??;
         }
         self.queue_moves(draft.moves).await?;
         self.move_some().await?;

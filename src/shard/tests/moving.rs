@@ -11,6 +11,7 @@ use super::{
 use crate::engine::event::TraceId;
 use crate::engine::warning::WarningState;
 use crate::engine::{Input, RunState, step};
+use crate::shard::router::shard_of;
 use crate::shard::{RunFilter, Settings};
 use crate::store::Turn;
 use crate::store::records::encode_run;
@@ -213,4 +214,50 @@ async fn an_interrupted_move_is_finished() {
     until(async || (shards.counters().runs_moved.value() == 1).then_some(())).await;
     assert_eq!(view(&shards, "r").await, run);
     assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+}
+
+/// Given a trace that goes over to another's while its shard is still busy with earlier moves, and that other one goes over to a
+/// named run meanwhile, all of it is in the named run when its sender is answered.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_moves_behind_its_goal_gets_there() {
+    const SHARDS: u16 = 2;
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        shards: SHARDS,
+        ..settings()
+    };
+    let shards = start(dir.path(), settings).await;
+    let traces = |shard: u16| {
+        let all =
+            (1..u128::from(u16::MAX)).map(|number| TraceId((number << 112 | number).to_be_bytes()));
+        all.filter(move |trace| shard_of(&hex(*trace), SHARDS) == shard)
+    };
+    let named = |shard: u16, of: &str| {
+        let ids = (0..).map(|number| format!("{of}{number}"));
+        let mut ids = ids.filter(|id| shard_of(id, SHARDS) == shard);
+        ids.next().unwrap()
+    };
+    // Those that are in front of it in the queue of its shard, itself, and where it goes.
+    let mut here = traces(0);
+    let before: Vec<_> = here.by_ref().take(500).collect();
+    let (late, goal) = (here.next().unwrap(), traces(1).next().unwrap());
+    let (crowd, end) = (named(0, "crowd"), named(1, "end"));
+    let all = before.iter().chain([&late, &goal]);
+    submit(&shards, all.flat_map(|of| calls(*of, None, 0..1)).collect()).await;
+
+    let naming = before.iter().flat_map(|of| calls(*of, Some(&crowd), 1..2));
+    let mut naming: Vec<_> = naming.collect();
+    let mut continuing = report(late, None, vec![]);
+    continuing.run.continues = Some(goal);
+    naming.push(continuing);
+    let mut naming = Box::pin(submit(&shards, naming));
+    assert!(poll!(&mut naming).is_pending());
+    // The goal gets its name, and is there, while the others are still on their way.
+    submit(&shards, calls(goal, Some(&end), 1..2)).await;
+    naming.await;
+    let mut listed = listed(&shards, &RunFilter::default()).await;
+    listed.sort();
+    assert_eq!(listed, [crowd, end.clone()]);
+    assert_eq!(view(&shards, &end).await.tool_calls, 3);
 }
