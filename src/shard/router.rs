@@ -1,9 +1,10 @@
 //! From a report to the id of its run.
 //!
-//! A report that names its run goes there. Any other goes where its trace is known to belong: to the run that an earlier
-//! report of the trace named (an *alias*), to the run of the trace that it continues, or else to a run of its own, named
-//! after the trace. Names often come late, because the span that carries them ends last; a [`TraceAlias`] then says that the
-//! trace is to be remembered, and that what was kept under the trace's own id has to move.
+//! A report that names its run goes there; one that names it by a trace's id goes where that trace does. Any other goes where its
+//! trace is known to belong: to the run that an earlier report of the trace named (an *alias*), to the run of the trace that it
+//! continues, or else to a run of its own, named after the trace. Names often come late, because the span that carries them ends
+//! last; a [`TraceAlias`] then says that the trace is to be remembered, and that what was kept under the trace's own id has to
+//! move.
 //!
 //! The router knows no disk, no shard and no clock: what it has forgotten it asks the caller for, so that a shard's
 //! router stands on the store and the one of `eddy check` on nothing. Routing a report changes the router's memory; if
@@ -77,17 +78,19 @@ impl Router {
         let named = run.run_id.as_ref().filter(|id| !id.is_empty());
         if !run.trace.is_set() {
             return named.map(|id| Route {
-                run_id: reported_id(id),
+                run_id: self.named(id, stored),
                 alias: None,
             });
         }
         // What nearly every report comes to: its trace is known to belong to the run that it names; or it names none, and the
         // trace's run is not a trace that might have become part of another.
+        let stays = |known: &Text| {
+            TraceId::of_run(known)
+                .is_none_or(|of| of == run.trace || self.young.get(&of) == Some(known))
+        };
         let goes_to = |known: &Text| match named {
-            Some(id) => id == known,
-            None => {
-                run.continues.is_none() && TraceId::of_run(known).is_none_or(|of| of == run.trace)
-            }
+            Some(id) => id == known && stays(known),
+            None => run.continues.is_none() && stays(known),
         };
         if let Some(known) = self.young.get(&run.trace)
             && goes_to(known)
@@ -100,7 +103,7 @@ impl Router {
         let own = run.trace.run_id();
         let (before, known) = self.recall(run.trace, stored);
         let target = match (named, run.continues) {
-            (Some(id), _) => reported_id(id),
+            (Some(id), _) => self.named(id, stored),
             (None, Some(other)) if known == own && other.is_set() => self.follow(other, stored),
             // Its run may have become part of another: remembering that keeps chains short, and is all that is left
             // once the run in between is forgotten.
@@ -143,6 +146,15 @@ impl Router {
     pub fn forget(&mut self, trace: TraceId) {
         self.young.remove(&trace);
         self.old.remove(&trace);
+    }
+
+    /// The run that a report names. A name that is a trace's own id means the run to which that trace belongs.
+    fn named(&mut self, id: &Text, stored: &mut dyn FnMut(TraceId) -> Option<Text>) -> Text {
+        let run_id = reported_id(id);
+        match TraceId::of_run(&run_id) {
+            Some(trace) => self.follow(trace, stored),
+            None => run_id,
+        }
     }
 
     /// The run of a trace, through all the traces that it continues. Traces that continue one another in a circle
@@ -298,22 +310,51 @@ mod tests {
         ]);
     }
 
-    /// Given traces that name each other's ids in a circle; they end up in one run, whichever report comes.
+    /// Given traces that name each other's ids in a circle; they are one run, whichever report comes.
     #[test]
     fn a_circle_is_one_run() {
-        let least = A.run_id();
+        let last = C.run_id();
         check(&[
             (named(A, &B.run_id()), &B.run_id()),
-            (named(B, &C.run_id()), &C.run_id()),
-            (named(C, &A.run_id()), &A.run_id()),
-            (report(A), &least),
-            (report(B), &least),
-            (report(C), &least),
+            (named(B, &C.run_id()), &last),
+            (named(C, &A.run_id()), &last),
+            (report(A), &last),
+            (report(B), &last),
+            (report(C), &last),
         ]);
         check(&[
             (continuing(A, A), &A.run_id()),
             (continuing(A, B), &B.run_id()),
             (continuing(B, A), &B.run_id()),
+        ]);
+    }
+
+    /// Given a circle in what is stored, the run with the least id is all of it, whichever trace is asked for first.
+    #[test]
+    fn a_stored_circle_is_one_run() {
+        let mut stored = |trace| Some(if trace == A { B.run_id() } else { A.run_id() });
+        for traces in [[A, B], [B, A]] {
+            let mut router = Router::new(100);
+            for trace in traces {
+                let found = router.route(&report(trace), &mut stored).unwrap();
+                assert_eq!(found.run_id, A.run_id());
+            }
+        }
+    }
+
+    /// Given a trace that is named by another's id, it goes where that one goes, also once that has a name, with a trace of its
+    /// own or without.
+    #[test]
+    fn a_name_that_is_a_trace_leads_to_its_run() {
+        let nowhere = || named(TraceId::default(), &A.run_id());
+        check(&[
+            (named(B, &A.run_id()), &A.run_id()),
+            (nowhere(), &A.run_id()),
+            (named(A, "r"), "r"),
+            (named(B, &A.run_id()), "r"),
+            (report(B), "r"),
+            (nowhere(), "r"),
+            (named(A, &A.run_id()), "r"),
         ]);
     }
 

@@ -5,8 +5,8 @@ use futures_util::poll;
 use super::guard::{ask, one_shard, start_by_hand, wait_often};
 use super::looking_up::working;
 use super::{
-    A, B, NOW_MS, call, calls, hex, kill, listed, policy, report, settings, start, still, submit,
-    until, view,
+    A, B, C, NOW_MS, call, calls, hex, kill, listed, policy, report, settings, start, still,
+    submit, until, view,
 };
 use crate::engine::event::TraceId;
 use crate::engine::warning::WarningState;
@@ -260,4 +260,31 @@ async fn a_run_that_moves_behind_its_goal_gets_there() {
     listed.sort();
     assert_eq!(listed, [crowd, end.clone()]);
     assert_eq!(view(&shards, &end).await.tool_calls, 3);
+}
+
+/// Given a span whose conversation is named by the id of another trace, it is where that trace is, before and after the trace gets
+/// a name, whichever comes first, and also after a crash.
+#[tokio::test(start_paused = true)]
+async fn a_conversation_named_by_a_trace_goes_where_the_trace_goes() {
+    let _still = still();
+    let by_trace = || calls(B, Some(&hex(A)), 5..6);
+    let named = || calls(A, Some("r"), 1..2);
+    let untraced = || report(TraceId::default(), Some(&hex(A)), vec![call(C, 9)]);
+    for orders in [[by_trace(), named()], [named(), by_trace()]] {
+        let dir = tempfile::tempdir().unwrap();
+        let shards = start(dir.path(), settings()).await;
+        submit(&shards, calls(A, None, 0..1)).await;
+        for reports in orders {
+            submit(&shards, reports).await;
+        }
+        submit(&shards, calls(B, Some(&hex(A)), 6..7)).await;
+        submit(&shards, vec![untraced()]).await;
+        assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+        assert_eq!(view(&shards, "r").await.tool_calls, 5);
+        kill(shards).await;
+        let shards = start(dir.path(), settings()).await;
+        submit(&shards, calls(B, Some(&hex(A)), 7..8)).await;
+        assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+        assert_eq!(view(&shards, "r").await.tool_calls, 6);
+    }
 }
