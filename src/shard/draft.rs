@@ -1,9 +1,11 @@
 //! A turn in the making: what is to be committed, and what follows from it.
 
-use crate::engine::event::Text;
+use crate::engine::event::{Event, Text, TraceId};
 use crate::engine::policy::Policy;
+use crate::engine::run::is_swarm;
 use crate::engine::{Change, RunState};
 use crate::store::alert::Alert;
+use crate::store::hashing::FastSet;
 use crate::store::{Entry, IndexKey, Turn};
 
 use super::inbox::{Done, Move, Release};
@@ -13,6 +15,8 @@ use super::residence::Slot;
 #[derive(Default)]
 pub(super) struct Draft {
     pub(super) turn: Turn,
+    /// Traces of which its reports said to which runs they belong.
+    pub(super) taught: FastSet<TraceId>,
     /// Number of events in it.
     pub(super) events: u64,
     /// Number of runs that were closed because they were idle.
@@ -50,6 +54,20 @@ impl Draft {
         } = &self.turn;
         let has_keys = !(aliases.is_empty() && alerts.is_empty() && unlisted.is_empty());
         self.turn.tells_nothing() && !has_keys
+    }
+
+    /// Notes the traces of what a run begins with. Where no report of the turn has taught them, the router knows them from an
+    /// earlier life of the run, with which what was stored of them has gone.
+    pub(super) fn keep_traces(&mut self, run_id: &Text, events: &[Event]) {
+        if is_swarm(run_id) {
+            return;
+        }
+        let own = TraceId::of_run(run_id);
+        for trace in events.iter().map(|event| event.trace) {
+            if trace.is_set() && own != Some(trace) && self.taught.insert(trace) {
+                self.turn.aliases.push((trace, run_id.clone()));
+            }
+        }
     }
 
     /// Notes that a run is to be forgotten.

@@ -114,7 +114,9 @@ impl Worker {
 
     /// Steps every run of the batch.
     async fn draft(&mut self, batch: Batch) -> Result<Draft, StoreError> {
+        let taught = batch.aliases.iter().map(|(trace, _)| *trace);
         let mut draft = Draft {
+            taught: taught.collect(),
             turn: Turn {
                 at_ms: self.shared.clock.now_ms(),
                 policy: self.policy.hash,
@@ -204,6 +206,7 @@ impl Worker {
             service: group.service,
             events: group.events,
         };
+        let runs_before = draft.turn.new_runs.len();
         self.step(draft, &run_id, &input, at_ms)?;
         if let Input::Reports {
             at_ms,
@@ -212,6 +215,9 @@ impl Worker {
             events,
         } = input
         {
+            if draft.turn.new_runs.len() > runs_before {
+                draft.keep_traces(&run_id, &events);
+            }
             draft.turn.entries.push(Entry::Reports {
                 run_id,
                 at_ms,

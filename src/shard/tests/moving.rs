@@ -5,8 +5,8 @@ use futures_util::poll;
 use super::guard::{ask, one_shard, start_by_hand, wait_often};
 use super::looking_up::working;
 use super::{
-    A, B, C, NOW_MS, call, calls, hex, kill, listed, policy, report, settings, start, still,
-    submit, until, view,
+    A, B, C, NOW_MS, SECOND, call, calls, hex, kill, listed, policy, report, settings, start,
+    still, submit, until, view,
 };
 use crate::engine::event::TraceId;
 use crate::engine::warning::WarningState;
@@ -286,5 +286,30 @@ async fn a_conversation_named_by_a_trace_goes_where_the_trace_goes() {
         submit(&shards, calls(B, Some(&hex(A)), 7..8)).await;
         assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
         assert_eq!(view(&shards, "r").await.tool_calls, 6);
+    }
+}
+
+/// Given a run that is forgotten and begins again by its trace, which the router remembers, the trace is known to be its own at the
+/// next start, too.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_begins_again_has_its_trace_again() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), forgetful()).await;
+    submit(&shards, calls(A, Some("r"), 0..1)).await;
+    until(async || (shards.run_count() == 0).then_some(())).await;
+    submit(&shards, calls(A, None, 1..2)).await;
+    assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+    kill(shards).await;
+    let shards = start(dir.path(), forgetful()).await;
+    submit(&shards, calls(A, None, 2..3)).await;
+    assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+}
+
+fn forgetful() -> Settings {
+    Settings {
+        retention_age: 60 * SECOND,
+        idle: 30 * SECOND,
+        ..settings()
     }
 }
