@@ -165,7 +165,8 @@ impl Shared {
         for (place, view) in missing.into_iter().zip(saved) {
             views[place] = view;
         }
-        Ok(views)
+        let shown = views.into_iter().map(|view| view.filter(is_told));
+        Ok(shown.collect())
     }
 
     /// Runs as they lie on disk.
@@ -208,6 +209,11 @@ impl Shared {
         });
         looking.await
     }
+}
+
+/// Whether there is anything to show of a run: of some it is known only which traces belong to them.
+fn is_told(run: &RunView) -> bool {
+    run.last_seen_ns > 0 || !run.warnings.is_empty() || !run.notes.is_empty()
 }
 
 /// A run as it lies on disk. One whose state cannot be read is shown as it will begin anew.

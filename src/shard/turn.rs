@@ -142,6 +142,7 @@ impl Worker {
         }
         drop(groups);
         self.spare = reports.emptied();
+        self.begin_placed(&mut draft)?;
         for absorb in batch.absorbs {
             self.step_absorb(&mut draft, absorb)?;
             self.let_in_between(&mut draft).await?;
@@ -225,6 +226,23 @@ impl Worker {
                 service,
                 events,
             });
+        }
+        Ok(())
+    }
+
+    /// Begins runs of which nothing is known but that traces belong to them, as quiet ones: what is kept of these traces goes with
+    /// them one day.
+    fn begin_placed(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
+        let at_ms = draft.turn.at_ms;
+        let runs = draft.turn.aliases.iter().map(|(_, run_id)| run_id);
+        let runs = runs.filter(|run_id| self.residence.slot(run_id).is_none());
+        for run_id in runs.cloned().collect::<Vec<_>>() {
+            // It may have been begun for the trace before.
+            let is_here = self.residence.slot(&run_id).is_some();
+            if !is_here && !self.shared.store.has_run(&run_id)? {
+                self.step(draft, &run_id, &Input::Idle { at_ms }, at_ms)?;
+                draft.turn.entries.push(Entry::Idle { run_id, at_ms });
+            }
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use futures_util::poll;
 use super::guard::{ask, one_shard, start_by_hand, wait_often};
 use super::looking_up::working;
 use super::{
-    A, B, C, NOW_MS, SECOND, call, calls, hex, kill, listed, policy, report, settings, start,
+    A, B, C, NOW_MS, SECOND, call, calls, hex, kill, listed, pass, policy, report, settings, start,
     still, submit, until, view,
 };
 use crate::engine::event::TraceId;
@@ -312,4 +312,48 @@ fn forgetful() -> Settings {
         idle: 30 * SECOND,
         ..settings()
     }
+}
+
+/// Given traces that are placed in runs of which nothing else is ever told, they are forgotten with age, as runs are.
+#[tokio::test(start_paused = true)]
+async fn traces_of_no_run_are_forgotten() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), forgetful()).await;
+    submit(&shards, vec![report(A, Some("r"), vec![])]).await;
+    assert_eq!(shards.store().alias(A).unwrap().as_deref(), Some("r"));
+    pass(300, SECOND).await;
+    assert_eq!(shards.store().alias(A).unwrap(), None);
+    assert_eq!(shards.run_count(), 0);
+}
+
+/// Given a trace that is placed in a run, it is the same run whether that comes before or after what it does, also where there is a
+/// crash in between.
+#[tokio::test(start_paused = true)]
+async fn a_trace_may_be_placed_at_any_time() {
+    let _still = still();
+    let mut views = Vec::new();
+    for (placed_at, crashes) in [(0, false), (0, true), (1, false), (1, true), (2, true)] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut shards = start(dir.path(), settings()).await;
+        for number in 0..3 {
+            if number == placed_at {
+                submit(&shards, vec![report(A, Some("r"), vec![])]).await;
+                if crashes {
+                    kill(shards).await;
+                    shards = start(dir.path(), settings()).await;
+                }
+            }
+            submit(&shards, calls(A, None, number..number + 1)).await;
+        }
+        until(async || (listed(&shards, &RunFilter::default()).await == ["r"]).then_some(())).await;
+        let mut run = view(&shards, "r").await;
+        run.heard_ms = 0;
+        for warning in &mut run.warnings {
+            warning.revision = 0;
+        }
+        views.push(run);
+    }
+    assert_eq!(views[0].tool_calls, 3);
+    assert!(views.iter().all(|run| *run == views[0]), "{views:#?}");
 }
