@@ -84,7 +84,24 @@ pub(super) fn settings(
         policy: super::policy::policy(shape, policy, check).into(),
     };
     memory_limit(&settings, check);
+    retention(&settings, check);
     settings
+}
+
+/// A run that is forgotten before it counts as over would begin again with each pause, and nothing would be said of its end.
+fn retention(settings: &Settings, check: &mut Checker<'_>) {
+    if settings.retention_age >= settings.idle {
+        return;
+    }
+    let age = ["runs", "retention", "age"];
+    if check.tree.has(&age) {
+        check.wrong(&age, "must not be shorter than `runs.idle`");
+    } else {
+        check.wrong(
+            &["runs", "idle"],
+            "must not be longer than `runs.retention.age`",
+        );
+    }
 }
 
 fn memory_limit(settings: &Settings, check: &mut Checker<'_>) {

@@ -33,6 +33,7 @@ pub(super) fn policy(shape: &Shape, mut policy: Policy, check: &mut Checker<'_>)
     }
     guard(&policy.guard, &["guard"], check);
     shares(&policy, &["detectors"], check);
+    costs(&policy, &["detectors"], check);
     counts(&policy, &["detectors"], check);
     other_policies(&mut policy, check);
     policy
@@ -84,6 +85,7 @@ fn other_policies(policy: &mut Policy, check: &mut Checker<'_>) {
         }
         guard(&other.guard, &key(&path, &["guard"]), check);
         shares(other, &path, check);
+        costs(other, &path, check);
         counts(other, &path, check);
         other.rules.share_run(&policy.rules);
     }
@@ -92,6 +94,8 @@ fn other_policies(policy: &mut Policy, check: &mut Checker<'_>) {
 /// Checks the settings that are shares.
 fn shares(policy: &Policy, path: &[&str], check: &mut Checker<'_>) {
     let similar = policy.rules.repeated_tool_call_similar_input.as_ref();
+    let query = policy.rules.similar_query.as_ref();
+    let goal = policy.rules.goal_loop.as_ref();
     let spike = policy.rules.cost_spike.as_ref();
     let shares = [
         (
@@ -99,6 +103,12 @@ fn shares(policy: &Policy, path: &[&str], check: &mut Checker<'_>) {
             "similarity",
             similar.map(|rule| rule.similarity),
         ),
+        (
+            "similar_query",
+            "similarity",
+            query.map(|rule| rule.similarity),
+        ),
+        ("goal_loop", "similarity", goal.map(|rule| rule.similarity)),
         ("cost_spike", "share", spike.map(|rule| rule.share)),
     ];
     for (rule, setting, share) in shares {
@@ -108,6 +118,23 @@ fn shares(policy: &Policy, path: &[&str], check: &mut Checker<'_>) {
                 "must be between 0 and 1",
             );
         }
+    }
+}
+
+/// Checks the settings that are costs.
+fn costs(policy: &Policy, path: &[&str], check: &mut Checker<'_>) {
+    let floor = policy.rules.cost_spike.as_ref().map(|rule| rule.floor_usd);
+    if floor.is_some_and(|floor| floor < 0.0) {
+        let path = key(path, &["rules", "cost_spike", "floor_usd"]);
+        check.wrong(&path, "must be at least 0");
+    }
+    let budget = policy.rules.cost_budget_exceeded.as_ref();
+    let path = key(path, &["rules", "cost_budget_exceeded", "budget_usd"]);
+    // That of `detectors.cost_budget_usd`, which takes its place, has been looked at.
+    if check.tree.has(&path)
+        && budget.is_some_and(|rule| rule.budget_usd.is_some_and(|budget| budget <= 0.0))
+    {
+        check.wrong(&path, "must be more than 0");
     }
 }
 

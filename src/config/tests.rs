@@ -303,9 +303,8 @@ fn durations_are_printed_as_they_are_written() {
         ("1500ms", "1s 500ms"),
         ("366days", "366d"),
     ] {
-        let text = loaded(&format!("runs: {{idle: {written}}}"))
-            .unwrap()
-            .to_yaml();
+        let text = format!("runs: {{idle: {written}, retention: {{age: 3000d}}}}");
+        let text = loaded(&text).unwrap().to_yaml();
         assert!(text.contains(&format!("idle: {printed}\n")), "{text}");
     }
 }

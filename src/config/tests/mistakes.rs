@@ -212,6 +212,35 @@ fn wrong_names_and_thresholds_are_named() {
         "detectors:\n  rules:\n    cost_spike:\n      share: 50",
         &["4:7: detectors.rules.cost_spike.share: must be between 0 and 1"],
     );
+    for rule in ["similar_query", "goal_loop"] {
+        for written in ["7.5", "-0.1"] {
+            let text = format!("detectors:\n  rules:\n    {rule}:\n      similarity: {written}");
+            let said = format!("4:7: detectors.rules.{rule}.similarity: must be between 0 and 1");
+            check(&text, &[&said]);
+        }
+    }
+    check(
+        "detectors:\n  rules:\n    cost_budget_exceeded:\n      budget_usd: -5",
+        &["4:7: detectors.rules.cost_budget_exceeded.budget_usd: must be more than 0"],
+    );
+    check(
+        "detectors:\n  rules:\n    cost_spike:\n      floor_usd: -3",
+        &["4:7: detectors.rules.cost_spike.floor_usd: must be at least 0"],
+    );
+    check(
+        "detectors:\n  profiles:\n    search:\n      profile: automatos\n      rules:\n        similar_query: {similarity: 2}",
+        &[
+            "6:25: detectors.profiles.search.rules.similar_query.similarity: must be between 0 and 1",
+        ],
+    );
+    check(
+        "runs:\n  idle: 5m\n  retention: {age: 1m}",
+        &["3:15: runs.retention.age: must not be shorter than `runs.idle`"],
+    );
+    check(
+        "runs:\n  idle: 8d",
+        &["2:3: runs.idle: must not be longer than `runs.retention.age`"],
+    );
     check(
         "detectors:\n  rules:\n    no_progress:\n      calls: three",
         &[
