@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tokio::task::yield_now;
 use tracing::{info, warn};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -87,6 +88,8 @@ pub(super) async fn replay(
             entries,
             policies.named(hash)?.as_ref(),
         )?;
+        // Other tenants have the same threads.
+        yield_now().await;
         for residence in residences
             .iter_mut()
             .filter(|residence| residence.len() > 2 * most)
