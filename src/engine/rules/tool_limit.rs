@@ -11,7 +11,8 @@
 //! Work with the results that are there. If the task needs more calls than that, raise the limit of this tool.
 //!
 //! # When it stays silent
-//! A new message of a user starts all counts anew. Tools that pass control have no limit.
+//! A new message of a user starts all counts anew. Tools that pass control have no limit. Where more than twelve
+//! limited tools are called in a turn, the count of the one that was called longest ago is begun anew.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
