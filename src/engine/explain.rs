@@ -152,7 +152,7 @@ fn sameness(rule: Rule) -> &'static str {
             "The instructions share nearly half of their words, or the call is equal under one instruction after the other."
         }
         Rule::RepeatedText => {
-            "The texts have the same words, or long ones nearly the same: a cosine of 0.85, of 0.95 where several agents talk."
+            "The texts have the same words or, where they are long, nearly the same: a cosine of 0.85, of 0.95 where several agents talk."
         }
         Rule::TestFixCycle => {
             "Each is a run of tests, and each failed; other calls in between do not count."

@@ -3,9 +3,8 @@
 //! A tally belongs to a rule and a key (a tool, or a tool with its arguments). It starts again when something new comes, or
 //! when its last call lies too far back; the oldest one makes room when there are [`TALLIES_MAX`], but none of those that count
 //! over the whole run, of which a run has three at most, and limits of tools only among themselves: they hold for a whole turn,
-//! however much else is done in it. One that ended gives its place back at once. Most steps look for
-//! several that are not there and make two that will not be needed again, so what is searched lies close together, apart from
-//! them.
+//! however much else is done in it. One that ended gives its place back at once. Most steps look for several that are not there
+//! and make two that will not be needed again, so what is searched lies close together, apart from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -177,9 +176,8 @@ impl Tallies {
     }
 
     fn add(&mut self, tally: Tally) -> usize {
-        let place = if tally.lasts()
-            && self.all.iter().filter(|tally| tally.lasts()).count() >= LASTING_MAX
-        {
+        let lasting = self.all.iter().filter(|tally| tally.lasts());
+        let place = if tally.lasts() && lasting.count() >= LASTING_MAX {
             self.oldest_lasting()
         } else if self.all.len() < TALLIES_MAX {
             self.all.len()
@@ -199,11 +197,8 @@ impl Tallies {
 
     /// Where the oldest of those is that last longer.
     fn oldest_lasting(&self) -> usize {
-        let lasting = self
-            .all
-            .iter()
-            .enumerate()
-            .filter(|(_, tally)| tally.lasts());
+        let tallies = self.all.iter().enumerate();
+        let lasting = tallies.filter(|(_, tally)| tally.lasts());
         let oldest = lasting.min_by_key(|(_, tally)| tally.number);
         oldest.map_or(0, |(place, _)| place)
     }
