@@ -16,6 +16,7 @@ pub mod policy;
 mod rules;
 pub mod run;
 pub mod similarity;
+pub(crate) mod tool_name;
 pub mod view;
 pub mod warning;
 pub(crate) mod window;

@@ -11,12 +11,13 @@ use serde::Deserialize;
 
 use crate::engine::event::{Answer, Recorded, SAID_BITS, Text, ToolCall};
 use crate::engine::policy::ToolSettings;
+use crate::engine::tool_name;
 use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::reading::{event_text, json_text, member_text, messages_text};
 use super::value::{self, Object};
-use super::{fingerprint, names, tool_names};
+use super::{fingerprint, hand_offs, names};
 
 /// The tool with which smolagents' agents give their answer.
 pub(super) const FINAL_ANSWER: &str = "final_answer";
@@ -213,11 +214,11 @@ impl<'a> Asked<'a> {
         Some(ToolCall {
             call_id: Some(value::id_hash(&[self.id.as_bytes()])),
             input: arguments.map_or(Recorded::NotRecorded, |text| value::input_json(how, text)),
-            hands_off: tool_names::hands_off(&tool),
+            hands_off: hand_offs::hands_off(&tool),
             manner: fingerprint::manner(
                 how,
                 &tool,
-                tool_names::manner(&tool),
+                tool_name::manner(&tool),
                 arguments.unwrap_or_default(),
             ),
             traits: fingerprint::traits(how, &tool, arguments.unwrap_or_default(), ""),

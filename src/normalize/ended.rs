@@ -11,10 +11,11 @@ use memchr::memmem::Finder;
 
 use crate::engine::event::{Command, Failure, Recorded};
 use crate::engine::policy::ToolSettings;
+use crate::engine::tool_name;
 
 use super::value::wide::trimmed;
 use super::value::{self, failing};
-use super::{shell, tool_names, wrappers};
+use super::{shell, wrappers};
 
 /// How far before the end of a result its exit code stands.
 const TAIL_BYTES_MAX: usize = 256;
@@ -93,7 +94,7 @@ pub(super) fn answered(
     recorded: &str,
 ) -> (Recorded, Option<Failure>) {
     let (inner, failure) = told_in_blocks(tool, arguments, recorded);
-    let hands_out = tool_names::hands_out(tool);
+    let hands_out = tool_name::hands_out(tool);
     (
         value::answer_json(how, hands_out, &inner, arguments),
         failure,

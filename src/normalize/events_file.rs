@@ -18,8 +18,9 @@ use crate::engine::event::{
     ToolCall, TraceId,
 };
 use crate::engine::policy::{Policy, ToolSettings};
+use crate::engine::tool_name;
 
-use super::{ended, fingerprint, tool_names, usage, value};
+use super::{ended, fingerprint, hand_offs, usage, value};
 
 /// Longest line, in bytes: a thousand calls with results of a hundred kilobytes each still fit.
 const LINE_BYTES_MAX: u64 = 128 * 1024 * 1024;
@@ -320,7 +321,7 @@ impl Told<'_> {
         let call_id = self.call_id.as_deref().filter(|id| !id.is_empty());
         let how = policy.tool(tool, self.agent.as_deref());
         let arguments = self.input.map_or("", RawValue::get);
-        let receiver = tool_names::receiver(tool, arguments);
+        let receiver = hand_offs::receiver(tool, arguments);
         // What the failure says is no result.
         let is_failure = self.error.is_some_and(|error| error.get() == "true");
         let output = self.output.filter(|_| !is_failure);
@@ -336,7 +337,7 @@ impl Told<'_> {
             call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
             input: self.input(&how),
             output: result.as_deref().map_or(Recorded::NotRecorded, |json| {
-                value::answer_json(&how, tool_names::hands_out(tool), json, arguments)
+                value::answer_json(&how, tool_name::hands_out(tool), json, arguments)
             }),
             error: if self.error.is_some() {
                 let in_vain =

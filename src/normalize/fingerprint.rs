@@ -6,9 +6,10 @@
 
 use crate::engine::event::{Command, Manner, ToolCall, Traits};
 use crate::engine::policy::ToolSettings;
+use crate::engine::tool_name;
 
 use super::value::{self, hash};
-use super::{shell, tool_names};
+use super::{hand_offs, shell};
 
 /// Arguments that say what a call is about.
 const MAIN: [&str; 10] = [
@@ -53,8 +54,8 @@ const TESTERS: [&str; 5] = ["run_tests", "run_test", "runtests", "test", "pytest
 pub(super) fn call(how: &ToolSettings<'_>, tool: &str, arguments: &str, result: &str) -> ToolCall {
     ToolCall {
         tool: value::name(tool),
-        hands_off: tool_names::hands_off(tool),
-        manner: manner(how, tool, tool_names::manner(tool), arguments),
+        hands_off: hand_offs::hands_off(tool),
+        manner: manner(how, tool, tool_name::manner(tool), arguments),
         traits: traits(how, tool, arguments, result),
         ..ToolCall::default()
     }

@@ -7,8 +7,9 @@
 use std::array;
 
 use crate::engine::event::{Manner, Text};
+use crate::engine::tool_name;
 
-use super::tool_names;
+use super::hand_offs;
 use super::value::{self, hash};
 
 /// Places in the table: several times what one program's spans have in use at once.
@@ -83,9 +84,9 @@ impl Names {
     pub(super) fn tool(&mut self, text: &str) -> (Text, Given) {
         let Known { text, given } = self.known(text);
         let given = given.get_or_insert_with(|| Given {
-            hands_off: tool_names::hands_off(text),
-            manner: tool_names::manner(text),
-            hands_out: tool_names::hands_out(text),
+            hands_off: hand_offs::hands_off(text),
+            manner: tool_name::manner(text),
+            hands_out: tool_name::hands_out(text),
         });
         (Text::clone(text), *given)
     }
@@ -127,7 +128,7 @@ mod tests {
                 let name = format!("{name}_{}", number / 2);
                 let (text, given) = names.tool(&name);
                 assert_eq!(*text, *name);
-                let told = (tool_names::hands_off(&name), tool_names::manner(&name));
+                let told = (hand_offs::hands_off(&name), tool_name::manner(&name));
                 assert_eq!((given.hands_off, given.manner), told, "{name}");
             }
         }

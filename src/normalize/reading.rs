@@ -22,7 +22,7 @@ use super::history::History;
 use super::names::{self, Names};
 use super::reply::Reply;
 use super::value::failing::told_by_result;
-use super::{Report, ended, fingerprint, tool_names, usage, value, wrappers};
+use super::{Report, ended, fingerprint, hand_offs, usage, value, wrappers};
 
 /// One span, its facts, and the report being written about it.
 pub(super) struct Reading<'r, 'a> {
@@ -218,7 +218,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         }));
         if given.hands_off
             && !call.handoff_told_elsewhere
-            && let Some(to) = tool_names::receiver(call.tool, arguments.unwrap_or_default())
+            && let Some(to) = hand_offs::receiver(call.tool, arguments.unwrap_or_default())
         {
             let from = self.agent_name();
             self.tell_handoff(from, &to);

@@ -6,6 +6,7 @@
 //! that is made with the very same words is made twice, though its number is a new one each time.
 
 use crate::engine::event::Value;
+use crate::engine::tool_name;
 use crate::engine::window::calls::Call;
 
 use super::judge::ACKNOWLEDGEMENT_BYTES_MAX;
@@ -18,11 +19,6 @@ const PAGE_BYTES_MIN: u32 = 256;
 
 /// Shortest arguments that say what is to be made: with fewer, many of a kind may be wanted (`{"unit": "archer"}`).
 const SAID_BYTES_MIN: u32 = 48;
-
-/// Words in the names of tools that make something which was not there before, in lower case.
-const MAKES: [&str; 9] = [
-    "create", "insert", "post", "send", "submit", "publish", "register", "book", "pay",
-];
 
 /// How a command for a database begins that does so.
 const INSERTS: &str = "\"insert into ";
@@ -50,8 +46,8 @@ pub(super) fn makes_again(call: &Call<'_>, trend: Option<&Trend>, before: Option
     again
         && said.is_some_and(|value| {
             let tool = call.tool.map_or("", |tool| &**tool);
-            let makes = || MAKES.iter().any(|word| batch::says(tool, word));
             value.bytes >= SAID_BYTES_MIN
-                && ((call.manner.writes() && makes()) || batch::says(&value.sample, INSERTS))
+                && ((call.manner.writes() && tool_name::makes(tool))
+                    || batch::says(&value.sample, INSERTS))
         })
 }

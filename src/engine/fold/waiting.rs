@@ -6,6 +6,7 @@
 
 use crate::engine::event::{Manner, SAMPLE_BYTES_MAX};
 use crate::engine::policy::{Patience, Policy};
+use crate::engine::tool_name;
 
 use super::judge::{Judged, Outcome};
 use super::marks::CallMark;
@@ -220,7 +221,7 @@ impl Fold {
     /// The call before of an agent, among others that work, who asked for something to do, was told that there is nothing, and
     /// paused: what the others do meanwhile is no work of its own.
     fn own_before(&self, judged: &Judged<'_>, settings: &Patience) -> Option<&CallMark> {
-        let is_idle = judged.outcome == Outcome::Empty && is_one_of(judged.tool, &HANDS_OUT);
+        let is_idle = judged.outcome == Outcome::Empty && tool_name::hands_out(judged.tool);
         if !is_idle || self.work.len() < 2 {
             return None;
         }
@@ -307,7 +308,7 @@ impl Fold {
         let by_tool = || {
             let mut tools = self.tools.iter();
             let tool = tools.find(|tool| text_hash(tool) == mark.tool);
-            tool.is_some_and(|tool| is_for_waiting(tool))
+            tool.is_some_and(|tool| tool_name::waits(tool))
         };
         does_nothing_but_wait(&mark.sample, mark.input_bytes) || by_tool()
     }
@@ -371,39 +372,12 @@ fn sleeps_first(judged: &Judged<'_>) -> bool {
 /// Whether the tool is one for waiting, the call says that it waits, or it is a shell's `sleep`.
 fn waits(judged: &Judged<'_>) -> bool {
     let input = judged.call.input.value();
-    is_for_waiting(judged.tool)
+    tool_name::waits(judged.tool)
         || input.is_some_and(|value| does_nothing_but_wait(&value.sample, value.bytes))
 }
 
-/// Whether a tool's name says that it waits.
-fn is_for_waiting(tool: &str) -> bool {
-    is_one_of(tool, &["wait", "sleep", "poll"])
-}
-
-/// Words in the names of tools that begin something each time.
-const BEGINS: [&str; 4] = ["trigger", "launch", "restart", "rerun"];
-
 fn begins_something(judged: &Judged<'_>) -> bool {
-    judged.call.manner != Manner::Looks && is_one_of(judged.tool, &BEGINS)
-}
-
-/// Words in the names of tools by which a worker asks for something to do.
-const HANDS_OUT: [&str; 6] = ["next", "claim", "dequeue", "pop", "receive", "consume"];
-
-/// Whether one of the words of a tool's name, `restart_service` or `restartService`, is one of these.
-fn is_one_of(tool: &str, names: &[&str]) -> bool {
-    let mut words = tool
-        .as_bytes()
-        .chunk_by(|letter, next| letter.is_ascii_alphanumeric() && is_within_word(*letter, *next));
-    words.any(|word| {
-        let mut names = names.iter();
-        names.any(|name| word.eq_ignore_ascii_case(name.as_bytes()))
-    })
-}
-
-/// Whether the word of a letter goes on with the next one: a capital behind a small letter begins another one.
-fn is_within_word(letter: u8, next: u8) -> bool {
-    next.is_ascii_alphanumeric() && !(letter.is_ascii_lowercase() && next.is_ascii_uppercase())
+    judged.call.manner != Manner::Looks && tool_name::begins_something(judged.tool)
 }
 
 /// Whether arguments say that a call waits, or are a shell's `sleep` alone.
@@ -471,26 +445,7 @@ fn says_it_waits(sample: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{does_nothing_but_wait, is_one_of};
-
-    /// Given a tool's name in any spelling, its words are known.
-    #[test]
-    fn names_have_words() {
-        let has = |tool| is_one_of(tool, &["wait", "restart"]);
-        for tool in [
-            "wait",
-            "restart_service",
-            "restartService",
-            "mcp__ops__Restart",
-            "doWAIT2-wait",
-            "RESTART",
-        ] {
-            assert!(has(tool), "{tool}");
-        }
-        for tool in ["", "waiter", "await", "restarted_at", "restart2"] {
-            assert!(!has(tool), "{tool}");
-        }
-    }
+    use super::does_nothing_but_wait;
 
     /// Given arguments by which a call says that it waits, that is seen wherever it stands in them; what only looks like it is not.
     #[test]

@@ -20,15 +20,11 @@ use crate::engine::event::Command;
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::policy::Policy;
+use crate::engine::tool_name;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::ExplorationSaturation;
-
-/// First words of the names of tools that only read.
-const READS: [&str; 11] = [
-    "read", "view", "open", "show", "cat", "list", "ls", "grep", "glob", "search", "find",
-];
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.exploration_saturation.as_ref()?;
@@ -57,8 +53,5 @@ fn acts(judged: &Judged<'_>) -> bool {
 }
 
 fn reads(judged: &Judged<'_>) -> bool {
-    let is_sign = |letter: char| !letter.is_ascii_alphanumeric();
-    let first = judged.tool.split(is_sign).next().unwrap_or_default();
-    judged.call.traits.command == Some(Command::ReadsFile)
-        || READS.iter().any(|word| first.eq_ignore_ascii_case(word))
+    judged.call.traits.command == Some(Command::ReadsFile) || tool_name::reads(judged.tool)
 }

@@ -1,0 +1,276 @@
+//! What the words in a tool's name say it does: that it looks or acts, waits, begins something, or hands out one thing after the
+//! other. All such words stand here, and here alone.
+
+use super::event::Manner;
+
+/// Words of tools that change something.
+const WRITES: [&str; 33] = [
+    "save", "write", "edit", "create", "update", "delete", "append", "insert", "replace",
+    "remember", "send", "post", "put", "add", "set", "remove", "cancel", "book", "move", "copy",
+    "rename", "upload", "submit", "assign", "publish", "register", "approve", "pay", "refund",
+    "modify", "apply", "click", "type",
+];
+
+/// Those of them that are things, too, where what follows says what is done with one: `address_book_search`.
+const THINGS: [&str; 6] = ["book", "set", "type", "post", "copy", "register"];
+
+/// Those of them that make something which was not there before.
+const MAKES: [&str; 9] = [
+    "create", "insert", "post", "send", "submit", "publish", "register", "book", "pay",
+];
+
+/// How the names of editors begin that no such word tells.
+const EDITORS: [&str; 5] = [
+    "apply_patch",
+    "str_replace",
+    "search_replace",
+    "MultiEdit",
+    "NotebookEdit",
+];
+
+/// Names of tools that write the agent's own plan, in lower case without what stands between words: those of Claude Code and other
+/// coding agents, Codex, Gemini CLI and LangChain, Cline and Roo Code, `OpenHands`, and what others call the same.
+const PLANS: [&str; 8] = [
+    "todowrite",
+    "writetodos",
+    "updateplan",
+    "updatetodolist",
+    "managetodolist",
+    "tasktracker",
+    "updatetodos",
+    "setplan",
+];
+
+/// Words of tools that look: what follows them is what they look at.
+const LOOKS: [&str; 17] = [
+    "get",
+    "list",
+    "read",
+    "search",
+    "find",
+    "fetch",
+    "query",
+    "lookup",
+    "check",
+    "show",
+    "describe",
+    "view",
+    "grep",
+    "count",
+    "scan",
+    "retrieve",
+    "calculate",
+];
+
+/// First words of tools that read files, pages or listings.
+const READS: [&str; 11] = [
+    "read", "view", "open", "show", "cat", "list", "ls", "grep", "glob", "search", "find",
+];
+
+/// Words of tools that hand out one thing after the other.
+const HANDS_OUT: [&str; 6] = ["next", "claim", "dequeue", "pop", "receive", "consume"];
+
+/// Words of tools that wait.
+const WAITS: [&str; 3] = ["wait", "sleep", "poll"];
+
+/// Words of tools that begin something each time.
+const BEGINS: [&str; 4] = ["trigger", "launch", "restart", "rerun"];
+
+/// Whether a tool writes state, memory or a file, or acts on something, so that calling it is progress in itself: the first
+/// word that tells decides, whatever stands before it (`mcp__tracker__create_issue`).
+pub(crate) fn manner(tool: &str) -> Manner {
+    if EDITORS
+        .iter()
+        .any(|name| tool.trim_start().starts_with(name))
+    {
+        return Manner::Writes;
+    }
+    if PLANS.iter().any(|name| is_spelled(tool, name)) {
+        return Manner::Plans;
+    }
+    let looks_in_the_end = || words(tool).last().is_some_and(|word| is_of(&LOOKS, word));
+    let mut telling = words(tool).enumerate().filter(|(place, word)| {
+        let is_thing = *place > 0 && is_of(&THINGS, word) && looks_in_the_end();
+        !is_thing
+    });
+    let manner = telling.find_map(|(_, word)| {
+        if is_of(&LOOKS, word) {
+            Some(Manner::Looks)
+        } else {
+            is_of(&WRITES, word).then_some(Manner::Writes)
+        }
+    });
+    manner.unwrap_or_default()
+}
+
+/// Whether a tool makes something each time that was not there before.
+pub(crate) fn makes(tool: &str) -> bool {
+    has_one_of(tool, &MAKES)
+}
+
+/// Whether a tool only reads.
+pub(crate) fn reads(tool: &str) -> bool {
+    words(tool).next().is_some_and(|word| is_of(&READS, word))
+}
+
+/// Whether a tool hands out one thing after the other (`get_next_ticket`, `dequeue`): which one it is, is what it was asked for, if
+/// nothing but an id tells. One that acts (`click_next`) does not.
+pub(crate) fn hands_out(tool: &str) -> bool {
+    has_one_of(tool, &HANDS_OUT) && !manner(tool).writes()
+}
+
+/// Whether a tool is one for waiting.
+pub(crate) fn waits(tool: &str) -> bool {
+    has_one_of(tool, &WAITS)
+}
+
+/// Whether a tool begins something each time.
+pub(crate) fn begins_something(tool: &str) -> bool {
+    has_one_of(tool, &BEGINS)
+}
+
+fn has_one_of(tool: &str, all: &[&str]) -> bool {
+    words(tool).any(|word| is_of(all, word))
+}
+
+fn is_of(all: &[&str], word: &[u8]) -> bool {
+    let is_it = |one: &&str| word.eq_ignore_ascii_case(one.as_bytes());
+    all.iter().any(is_it)
+}
+
+/// Whether a name is this one, in lower case, however it is spelled (`update_plan`, `updatePlan`).
+fn is_spelled(name: &str, plain: &str) -> bool {
+    let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
+    letters
+        .map(|letter| letter.to_ascii_lowercase())
+        .eq(plain.bytes())
+}
+
+/// The words of a name, however it is spelled: `create_issue`, `create-issue`, `createIssue`, `MCPCreateIssue2`.
+fn words(name: &str) -> impl Iterator<Item = &[u8]> {
+    let mut rest = name.as_bytes();
+    std::iter::from_fn(move || {
+        let begin = rest.iter().position(|byte| is_letter(*byte))?;
+        let (word, behind) = rest[begin..].split_at(word_length(&rest[begin..]));
+        rest = behind;
+        Some(word)
+    })
+}
+
+/// The length of the word that begins here: up to a sign or digit, to a capital behind a small letter, or to the last one of
+/// several where a small letter follows.
+fn word_length(name: &[u8]) -> usize {
+    let ends_at = |at: &usize| {
+        let (before, here) = (name[*at - 1], name[*at]);
+        let begins_small = || name.get(*at + 1).is_some_and(u8::is_ascii_lowercase);
+        !is_letter(here)
+            || (here.is_ascii_uppercase() && (!before.is_ascii_uppercase() || begins_small()))
+    };
+    (1..name.len()).find(ends_at).unwrap_or(name.len())
+}
+
+/// Whether a byte belongs to a word; those of letters beyond ASCII do.
+fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || !byte.is_ascii()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given a name in any spelling, its words are known.
+    #[test]
+    fn names_have_words() {
+        let check = |name: &str, expected: &[&str]| {
+            let words: Vec<_> = words(name).collect();
+            let expected: Vec<_> = expected.iter().map(|word| word.as_bytes()).collect();
+            assert_eq!(words, expected, "{name}");
+        };
+        check("", &[]);
+        check("_-2", &[]);
+        check("wait", &["wait"]);
+        check("restart_service", &["restart", "service"]);
+        check("restartService", &["restart", "Service"]);
+        check("mcp__ops__Restart", &["mcp", "ops", "Restart"]);
+        check("HTTPGetV2", &["HTTP", "Get", "V"]);
+        check("RESTART", &["RESTART"]);
+        check("doWAIT2-wait", &["do", "WAIT", "wait"]);
+        check("écrireFichier.1", &["écrire", "Fichier"]);
+    }
+
+    /// A tool for waiting is told by a word, and not by a part of one.
+    #[test]
+    fn who_waits_is_told_by_name() {
+        for tool in ["wait", "WaitForJob", "browser_wait_for", "pollStatus"] {
+            assert!(waits(tool), "{tool}");
+        }
+        for tool in ["", "waiter", "await", "sleeper_list"] {
+            assert!(!waits(tool), "{tool}");
+        }
+        assert!(begins_something("restart_service") && !begins_something("restarted_at"));
+    }
+
+    /// Tools that hand out are told by a word of their names, and those that act are none.
+    #[test]
+    fn who_hands_out_is_told_by_name() {
+        for tool in ["next_image", "getNextTicket", "queue.dequeue", "claim-job"] {
+            assert!(hands_out(tool), "{tool}");
+        }
+        for tool in [
+            "click_next",
+            "nextcloud_search",
+            "populate",
+            "set_next_step",
+            "",
+        ] {
+            assert!(!hands_out(tool), "{tool}");
+        }
+    }
+
+    /// Reading is told by the first word.
+    #[test]
+    fn who_reads_is_told_by_name() {
+        assert!(reads("read_file") && reads("ReadFile") && reads("Grep"));
+        assert!(!reads("file_read") && !reads("") && !reads("reader"));
+    }
+
+    /// Writing is told by the first word that tells, whatever the style of the name.
+    #[test]
+    fn writers_are_told_by_name() {
+        for tool in [
+            "save_note",
+            "Write",
+            "createIssue",
+            "apply_patch",
+            "update",
+            "mcp__tracker__create_issue",
+            "browser_click",
+            "github.addComment",
+            "search_replace",
+            "post_search",
+            "mcp__tracker__create_list",
+            "calendar_book",
+        ] {
+            assert_eq!(manner(tool), Manner::Writes, "{tool}");
+        }
+        for tool in [
+            "search",
+            "updates_feed",
+            "read_written",
+            "Grep",
+            "get_update_status",
+            "listPosts",
+            "settings",
+            "address_book_search",
+            "dataSetQuery",
+            "blog-post-view",
+            "",
+        ] {
+            assert_ne!(manner(tool), Manner::Writes, "{tool}");
+        }
+        for tool in ["TodoWrite", "todo_write", "update_plan", "updatePlan"] {
+            assert_eq!(manner(tool), Manner::Plans, "{tool}");
+        }
+        assert!(makes("create_order") && makes("sendMail") && !makes("update_order"));
+    }
+}
