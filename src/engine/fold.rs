@@ -183,7 +183,7 @@ impl Fold {
             .note_result(policy.progress_aware && self.brings_news(&judged));
         self.recover_by_call(&judged, policy);
         self.keep(findings, Some(call), own);
-        self.remember(&judged);
+        self.remember(judged);
     }
 
     fn take_model(&mut self, call: &Call<'_>, model: &Spoken, policy: &Policy) {
@@ -305,24 +305,26 @@ impl Fold {
         own
     }
 
-    fn remember(&mut self, judged: &Judged<'_>) {
+    fn remember(&mut self, judged: Judged<'_>) {
         let call = judged.call;
         if call.manner.writes() && judged.outcome == Outcome::Fresh {
             self.totals.write_at = judged.number + 1;
         }
-        let is_news = judged.outcome == Outcome::Fresh || self.is_new_error(judged);
-        let acts = self.acts(judged);
+        let is_news = judged.outcome == Outcome::Fresh || self.is_new_error(&judged);
+        let acts = self.acts(&judged);
         if is_news {
             self.totals.news_at = judged.number;
         }
         if acts {
             self.totals.acted_at = judged.number;
         }
-        self.note_headway(judged, is_news || acts || self.may_be_news(judged));
-        self.know_result(judged);
+        self.note_headway(&judged, is_news || acts || self.may_be_news(&judged));
+        self.know_result(&judged);
         if call.hands_off {
             self.know(judged.tool_hash);
         }
+        let may_act = judged.may_act();
+        let tag = Tag::of(self, &judged);
         let mark = CallMark {
             tool: judged.tool_hash,
             known_key: judged.key.unwrap_or(0),
@@ -340,16 +342,15 @@ impl Fold {
             outcome: judged.outcome,
             known_result: judged.result.unwrap_or(0),
             has_result: judged.result.is_some(),
-            trend: judged.trend.clone(),
+            trend: judged.trend,
             sketch: call.input.value().map_or(0, Value::sketch),
             hands_off: call.hands_off,
-            may_act: judged.may_act(),
+            may_act,
             retells: judged.retells,
             gap_ns: judged.waiting.gap_ns,
             waited_ns: judged.waiting.waited_ns,
             asked: self.speech.instructions,
         };
-        let tag = Tag::of(self, judged);
         self.recent.push(mark);
         self.tags.push(tag);
     }

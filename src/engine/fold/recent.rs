@@ -8,6 +8,7 @@ use crate::engine::bounded::push_bounded;
 use crate::engine::event::Text;
 
 use super::marks::CallMark;
+use super::trend::Trend;
 
 /// Calls that are remembered one by one.
 pub(crate) const RECENT_CALLS_MAX: usize = 12;
@@ -21,6 +22,9 @@ pub(crate) struct Recent {
     keys: [u32; RECENT_CALLS_MAX],
     tools: [u16; RECENT_CALLS_MAX],
     shapes: ([u32; RECENT_CALLS_MAX], [u16; RECENT_CALLS_MAX]),
+    /// And of what came back, a part of its hash, and what tells it but for the values of its numbers.
+    results: [u32; RECENT_CALLS_MAX],
+    forms: [u32; RECENT_CALLS_MAX],
 }
 
 impl Recent {
@@ -31,11 +35,15 @@ impl Recent {
             self.tools.copy_within(1.., 0);
             self.shapes.0.copy_within(1.., 0);
             self.shapes.1.copy_within(1.., 0);
+            self.results.copy_within(1.., 0);
+            self.forms.copy_within(1.., 0);
         }
         let place = self.marks.len().min(RECENT_CALLS_MAX - 1);
         self.keys[place] = mark.known_key as u32;
         self.tools[place] = mark.tool as u16;
         (self.shapes.0[place], self.shapes.1[place]) = upper_bits(mark.shape);
+        self.results[place] = mark.known_result as u32;
+        self.forms[place] = form_of(mark.trend.as_deref());
         push_bounded(&mut self.marks, mark, RECENT_CALLS_MAX);
     }
 
@@ -71,6 +79,22 @@ impl Recent {
             .filter(move |mark| mark.tool == tool)
     }
 
+    /// The newest first, each with whether what came back differs in its numbers alone from something that has these.
+    pub(crate) fn beside(&self, trend: Option<&Trend>) -> impl Iterator<Item = (&CallMark, bool)> {
+        let form = form_of(trend);
+        let newest = self.marks.iter().zip(&self.forms).rev();
+        newest.map(move |(mark, other)| (mark, form != NO_FORM && *other == form))
+    }
+
+    /// How many may have given a result, or one that differs from it in its numbers alone: never fewer than did.
+    pub(crate) fn may_have_given(&self, result: Option<u64>, trend: Option<&Trend>) -> usize {
+        let (result, form) = (result.unwrap_or(0) as u32, form_of(trend));
+        let marks = self.results.iter().zip(&self.forms).take(self.marks.len());
+        let same =
+            marks.filter(|(other, its)| **other == result || (form != NO_FORM && **its == form));
+        same.count()
+    }
+
     /// Those at certain places, if there are any, the newest first.
     fn newest(&self, any: bool, is_it: impl Fn(usize) -> bool) -> impl Iterator<Item = &CallMark> {
         let length = if any { self.marks.len() } else { 0 };
@@ -97,6 +121,15 @@ impl Recent {
     }
 }
 
+/// What came back has no numbers.
+const NO_FORM: u32 = 0;
+
+/// What tells something that came back but for the values of its numbers.
+fn form_of(trend: Option<&Trend>) -> u32 {
+    let form = trend.map(|trend| trend.frame().wrapping_add(trend.numbers.count.into()));
+    form.map_or(NO_FORM, |form| form.max(NO_FORM + 1))
+}
+
 fn upper_bits(hash: u64) -> (u32, u16) {
     ((hash >> 32) as u32, (hash >> 16) as u16)
 }
@@ -121,6 +154,8 @@ impl Clone for Recent {
         self.keys = other.keys;
         self.tools = other.tools;
         self.shapes = other.shapes;
+        self.results = other.results;
+        self.forms = other.forms;
     }
 }
 

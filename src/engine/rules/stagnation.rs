@@ -20,12 +20,11 @@
 //! new result of the tool starts the count anew; where other results of the tool are more than these, it has more than one to
 //! give; and the calls of one model answer count once.
 
-use crate::engine::event::SpanId;
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{ACKNOWLEDGEMENT_BYTES_MAX, Judged, Outcome};
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::question::{Relation, relation};
-use crate::engine::fold::trend::Trend;
+use crate::engine::fold::recent::{RECENT_CALLS_MAX, Recent};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
@@ -55,17 +54,18 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let window = settings.window_calls.unwrap_or(u32::MAX) as usize;
     let enough = settings.calls.saturating_sub(1) as usize;
-    let same = same_results(fold, judged, window, enough)?;
+    let mut same = same_results(&fold.recent, judged, window, enough)?;
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.expire(judged.number, settings.window_calls);
     // Another result than the one that was counted has come up since.
     let last_ns = tally.proof.last_ns;
-    if same.iter().all(|(_, start_ns)| *start_ns > last_ns) {
+    if same.iter().all(|mark| mark.start_ns > last_ns) {
         tally.clear();
     }
     if tally.count == 0 {
-        for (span, start_ns) in same {
-            tally.add_span(span, start_ns);
+        same.sort_by_key(|mark| mark.start_ns);
+        for mark in same {
+            tally.add_span(mark.span, mark.start_ns);
         }
     }
     tally.add(judged);
@@ -75,15 +75,15 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
 /// The calls of the tool among the newest ones that asked for the same in other words, or for whatever where the result is long,
 /// and got this result, each round once, back to where the tool gave something else that was new. Nothing where they are not
 /// enough, or fewer than [`WORDINGS_MIN`] others are among them.
-fn same_results(
-    fold: &Fold,
+fn same_results<'m>(
+    recent: &'m Recent,
     judged: &Judged<'_>,
     window: usize,
     enough: usize,
-) -> Option<Vec<(SpanId, u64)>> {
+) -> Option<Vec<&'m CallMark>> {
     let own = judged.key?;
     let sample = &*judged.call.input.value()?.sample;
-    let mut in_other_words = fold.recent.of_other_shape(judged.tool_hash, judged.shape);
+    let mut in_other_words = recent.of_other_shape(judged.tool_hash, judged.shape);
     let items = judged
         .call
         .output
@@ -94,18 +94,22 @@ fn same_results(
     if in_numbers_alone && !is_long {
         return None;
     }
-    let mut rounds = vec![judged.round];
-    let (mut same, mut others) = (Vec::new(), 0);
-    let marks = fold.recent.iter().rev().take(window.saturating_sub(1));
-    for mark in marks.filter(|mark| mark.tool == judged.tool_hash) {
-        let is_same = gave_the_same(mark, judged);
+    let trend = judged.trend.as_deref();
+    if !judged.retells && recent.may_have_given(judged.result, trend) < enough {
+        return None;
+    }
+    let (mut same, mut others) = (Vec::<&CallMark>::with_capacity(RECENT_CALLS_MAX), 0);
+    let has_numbers_aside = has_numbers_aside(judged);
+    let newest = recent.beside(trend).take(window.saturating_sub(1));
+    for (mark, differs_in_numbers) in newest.filter(|(mark, _)| mark.tool == judged.tool_hash) {
+        let is_same = gave_the_same(mark, judged) || (differs_in_numbers && has_numbers_aside);
+        let is_same = is_same && mark.outcome != Outcome::Failed;
         if !is_same && mark.outcome == Outcome::Fresh {
             break;
         }
         if !is_same || mark.key().is_none() {
             others += usize::from(mark.outcome == Outcome::Stale);
-        } else if !rounds.contains(&mark.round) {
-            rounds.push(mark.round);
+        } else if mark.round != judged.round && same.iter().all(|one| one.round != mark.round) {
             same.push(mark);
         }
     }
@@ -120,13 +124,15 @@ fn same_results(
     } else {
         reworded(judged, sample, same)
     };
-    let mut wordings: Vec<_> = same.iter().filter_map(|mark| mark.key()).collect();
-    wordings.retain(|key| *key != own);
-    wordings.sort_unstable();
-    wordings.dedup();
-    let mut places: Vec<_> = same.iter().map(|mark| (mark.span, mark.start_ns)).collect();
-    places.sort_by_key(|(_, start_ns)| *start_ns);
-    (places.len() >= enough.max(others) && wordings.len() >= WORDINGS_MIN).then_some(places)
+    let mut wordings = [own; 1 + WORDINGS_MIN];
+    let mut count = 1;
+    for key in same.iter().filter_map(|mark| mark.key()) {
+        if count < wordings.len() && !wordings[..count].contains(&key) {
+            wordings[count] = key;
+            count += 1;
+        }
+    }
+    (same.len() >= enough.max(others) && count == wordings.len()).then_some(same)
 }
 
 /// Whether a result is short and tells of numbers which are all nought: `{"count": 0}`.
@@ -145,14 +151,9 @@ fn has_bytes(judged: &Judged<'_>, least: u32) -> bool {
     value.is_some_and(|value| value.bytes >= least)
 }
 
-/// Whether a call got the same result, or one that differs in numbers alone, or both lists are of what was listed before.
+/// Whether a call got the same result, or both lists are of what was listed before.
 fn gave_the_same(mark: &CallMark, judged: &Judged<'_>) -> bool {
-    let frame = |trend: Option<&Trend>| trend.map(|trend| (trend.frame(), trend.numbers.count));
-    let (theirs, own) = (frame(mark.trend.as_deref()), frame(judged.trend.as_deref()));
-    let is_alike = || theirs == own && has_numbers_aside(judged);
-    let retells = mark.retells && judged.retells;
-    let is_equal = mark.result() == judged.result || retells || is_alike();
-    is_equal && mark.outcome != Outcome::Failed
+    mark.result() == judged.result || (mark.retells && judged.retells)
 }
 
 /// Bytes of a result for each of its numbers, from which these stand aside. In a shorter one they are the answer: what a
@@ -170,9 +171,9 @@ fn has_numbers_aside(judged: &Judged<'_>) -> bool {
 }
 
 /// Of some calls those that are a rewording of the present one, or of one that is; what differs in numbers alone is none.
-fn reworded<'m>(
+fn reworded<'s, 'm: 's>(
     judged: &Judged<'_>,
-    mut sample: &'m str,
+    mut sample: &'s str,
     mut rest: Vec<&'m CallMark>,
 ) -> Vec<&'m CallMark> {
     let mut found: Vec<&CallMark> = Vec::new();
