@@ -17,17 +17,17 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTracePartialSuccess, ExportTraceServiceResponse,
 };
 use prost::Message;
-use tokio::time::Instant;
 use tonic::service::Routes;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use super::Settings;
+use super::arrival::Arrival;
 use super::body::{self, Coding, Framing};
 use super::budget::Share;
 use super::intake::Intake;
 use super::outcome::{Accepted, Refused, Written};
-use crate::listener::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
+use crate::listener::{Tokens, UNAUTHENTICATED, discard, is_grpc};
 use crate::otlp::Signal;
 
 const METHODS: [(&str, Signal); 3] = [
@@ -116,7 +116,7 @@ async fn export(
     intake: Intake,
     settings: Settings,
     signal: Signal,
-    mut request: Request,
+    request: Request,
 ) -> Response<Body> {
     if !is_grpc(&request) {
         refuse(&intake, &settings, request).await;
@@ -126,37 +126,23 @@ async fn export(
         refuse(&intake, &settings, request).await;
         return unknown_encoding();
     };
-    let began = Instant::now();
-    let (tenant, peer) = (Tenant::of(&request), Peer::of(&request));
-    let received = match intake.admit(&tenant, signal) {
-        Ok(share) => {
-            let message = message(request.body_mut(), coding, &settings, &share).await;
-            message.map(|message| (message, share))
-        }
-        Err(refused) => Err(refused),
-    };
-    let taken = match received {
-        Ok((message, share)) => {
-            let _soon = peer.answered_soon();
-            intake
-                .export(&tenant, signal, message, &Written::Protobuf, &share)
-                .await
-        }
-        Err(refused) => {
-            // One time for the arrival, whether it is of use or not.
-            let left = settings.arrival_max.saturating_sub(began.elapsed());
-            discard(request, left).await;
-            intake.count_refused(&refused);
-            Err(refused)
-        }
-    };
-    match taken {
+    match taken(request, coding, signal, intake, &settings).await {
         Ok(accepted) => answer(&reply(accepted)),
-        Err(refused) => {
-            intake.pause(&tenant, &peer, &refused);
-            status(&refused).into_http()
-        }
+        Err(refused) => status(&refused).into_http(),
     }
+}
+
+async fn taken(
+    request: Request,
+    coding: Coding,
+    signal: Signal,
+    intake: Intake,
+    settings: &Settings,
+) -> Result<Accepted, Refused> {
+    let (body, arrival) = Arrival::of(request, &FRAMING, signal, intake, settings).await?;
+    let message = message(body, coding, settings, &arrival.share).await;
+    let understood = message.map(|message| (message, Written::Protobuf));
+    arrival.take(understood).await
 }
 
 /// How a compressed message of a call is compressed; nothing where nobody here can undo it.
@@ -171,19 +157,18 @@ fn coding(headers: &HeaderMap) -> Option<Coding> {
 
 /// The call's message, without what is around it.
 async fn message(
-    body: &mut Body,
+    body: Bytes,
     coding: Coding,
     settings: &Settings,
     share: &Share,
 ) -> Result<Bytes, Refused> {
-    let mut message = body::receive(body, &FRAMING, settings, share).await?;
-    let Some((&[flag, ..], rest)) = message.split_first_chunk::<PREFIX_BYTES>() else {
+    let Some((&[flag, ..], rest)) = body.split_first_chunk::<PREFIX_BYTES>() else {
         return Err(unreadable("it has no message"));
     };
-    if Some(message.len()) != (FRAMING.body_bytes)(&message) {
+    if Some(body.len()) != (FRAMING.body_bytes)(&body) {
         return Err(unreadable("there is not one whole message"));
     }
-    message = message.slice_ref(rest);
+    let message = body.slice_ref(rest);
     let bytes_max = settings.message_bytes_max;
     match (flag, coding) {
         (0, _) => Ok(message),

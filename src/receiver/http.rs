@@ -1,12 +1,9 @@
 //! OTLP/HTTP: three paths that take protobuf or JSON, over HTTP/1.1 and HTTP/2.
 //!
-//! A request's body is read piece by piece, paid for from the budget ([`body`]), and decompressed; JSON is
-//! turned into the bytes that the walk reads; then it goes the way of every request, through [`Intake`]. The answer is in
-//! the language of the request: a response message, or a `google.rpc.Status` that says what is wrong. The HTTP status
-//! decides whether a sender comes back: it repeats 503, after the time in `Retry-After`, and gives up on every other
-//! refusal.
-
-use std::time::Instant;
+//! A request goes the way of every request ([`Arrival`]); its body is decompressed on it, and JSON is turned into the bytes that
+//! the walk reads. The answer is in the language of the request: a response message, or a `google.rpc.Status` that says what is
+//! wrong. The HTTP status decides whether a sender comes back: it repeats 503, after the time in `Retry-After`, and gives up on
+//! every other refusal.
 
 use axum::Router;
 use axum::extract::Request;
@@ -18,12 +15,13 @@ use prost::Message;
 use serde_json::json;
 use tonic::service::Routes;
 
+use super::Settings;
+use super::arrival::Arrival;
 use super::body::{self, Coding, Framing};
 use super::grpc::{reply, status};
 use super::intake::Intake;
 use super::outcome::{Accepted, Refused, Written};
-use super::{Settings, budget::Share};
-use crate::listener::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
+use crate::listener::{Tokens, UNAUTHENTICATED, discard, is_grpc};
 use crate::otlp::{Signal, json as otlp_json};
 
 const PATHS: [(&str, Signal); 3] = [
@@ -80,12 +78,7 @@ pub(super) fn routes(intake: &Intake, settings: &Settings, tokens: Tokens) -> Ro
     settings.cors.around(guarded).into()
 }
 
-async fn export(
-    intake: Intake,
-    settings: Settings,
-    signal: Signal,
-    mut request: Request,
-) -> Response {
+async fn export(intake: Intake, settings: Settings, signal: Signal, request: Request) -> Response {
     let (format, coding) = match understood(request.headers()) {
         Ok(understood) => understood,
         Err(response) => {
@@ -94,46 +87,29 @@ async fn export(
             return *response;
         }
     };
-    let began = Instant::now();
-    let (tenant, peer) = (Tenant::of(&request), Peer::of(&request));
-    let received = match intake.admit(&tenant, signal) {
-        Ok(share) => {
-            let whole = body::receive(request.body_mut(), &Framing::NONE, &settings, &share).await;
-            whole.map(|whole| (whole, share))
-        }
-        Err(refused) => Err(refused),
-    };
-    let _soon = peer.answered_soon();
-    let message = match received {
-        Ok((whole, share)) => {
-            let kind = (format, signal);
-            let message = message(whole, coding, kind, &intake, &settings, &share).await;
-            message.map(|message| (message, share))
-        }
-        Err(refused) => {
-            // One time for the arrival, whether it is of use or not.
-            let left = settings.arrival_max.saturating_sub(began.elapsed());
-            discard(request, left).await;
-            Err(refused)
-        }
-    };
-    let taken = match message {
-        Ok(((message, written), share)) => {
-            let taking = intake.export(&tenant, signal, message, &written, &share);
-            taking.await
-        }
-        Err(refused) => {
-            intake.count_refused(&refused);
-            Err(refused)
-        }
-    };
-    match taken {
+    let kind = (format, coding);
+    match taken(request, kind, signal, intake, &settings).await {
         Ok(accepted) => acknowledgement(format, signal, accepted),
-        Err(refused) => {
-            intake.pause(&tenant, &peer, &refused);
-            refusal(format, &refused)
-        }
+        Err(refused) => refusal(format, &refused),
     }
+}
+
+async fn taken(
+    request: Request,
+    (format, coding): (Format, Coding),
+    signal: Signal,
+    intake: Intake,
+    settings: &Settings,
+) -> Result<Accepted, Refused> {
+    let is_read = signal != Signal::Metrics || intake.passes_on();
+    let (body, arrival) = Arrival::of(request, &Framing::NONE, signal, intake, settings).await?;
+    let bytes_max = settings.message_bytes_max;
+    let text = body::decompressed(coding, body, bytes_max, &arrival.share).await;
+    let understood = match text {
+        Ok(text) if format == Format::Json && is_read => of_json(signal, text).await,
+        text => text.map(|text| (text, Written::Protobuf)),
+    };
+    arrival.take(understood).await
 }
 
 /// In which language and compression a request comes, or the answer to one whose headers cannot be gone by.
@@ -163,20 +139,8 @@ fn understood(headers: &HeaderMap) -> Result<(Format, Coding), Box<Response>> {
     Ok((format, coding))
 }
 
-/// The request's message as protobuf bytes, and what it was written in.
-async fn message(
-    received: Bytes,
-    coding: Coding,
-    (format, signal): (Format, Signal),
-    intake: &Intake,
-    settings: &Settings,
-    share: &Share,
-) -> Result<(Bytes, Written), Refused> {
-    let text = body::decompressed(coding, received, settings.message_bytes_max, share).await?;
-    let is_read = signal != Signal::Metrics || intake.passes_on();
-    if format == Format::Protobuf || !is_read {
-        return Ok((text, Written::Protobuf));
-    }
+/// A message in JSON as protobuf bytes.
+async fn of_json(signal: Signal, text: Bytes) -> Result<(Bytes, Written), Refused> {
     let is_small = text.len() <= JSON_INLINE_MAX;
     let convert = move || otlp_json::read(signal, &text);
     let converted = if is_small {

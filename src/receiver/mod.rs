@@ -1,10 +1,10 @@
 //! Where OTLP comes in.
 //!
-//! A request's bytes go from the socket through `body`, which gathers and decompresses them, and `grpc` or `http`, which know
-//! what is around them, to [`Intake`], which reads the items in place, has them normalized, and hands the reports to the
-//! shards; `outcome` says what became of them. The answer goes back when they are committed. What a request may cost is bounded by
-//! its size ([`Settings`]), and by what all requests together may hold (`budget`): their bytes before they are read, and what is
-//! read of them while that goes on. Whatever is refused is counted by reason ([`Counters`]).
+//! A request comes to `grpc` or `http`, which know its language, and both send it one way (`arrival`): through `body`, which
+//! gathers its bytes and decompresses them, to [`Intake`], which reads the items in place, has them normalized, and hands the
+//! reports to the shards; `outcome` says what became of them. The answer goes back when they are committed. What a request may
+//! cost is bounded by its size ([`Settings`]), and by what all requests together may hold (`budget`): their bytes before they are
+//! read, and what is read of them while that goes on. Whatever is refused is counted by reason ([`Counters`]).
 //!
 //! [`Intake`] knows nothing of transports, and nothing of who may get what was acknowledged after it ([`PassOn`]). OTLP/HTTP
 //! stands beside gRPC: `http` takes protobuf or JSON on three paths and turns each [`Refused`] into its HTTP status as `grpc`
@@ -15,6 +15,7 @@
 //! Deliberately absent: queues (the shards have the inboxes), retries (the senders have them), and any decision about
 //! what a span means.
 
+mod arrival;
 mod body;
 mod budget;
 mod cors;
