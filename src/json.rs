@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::RunView;
 use crate::engine::event::SpanId;
+use crate::engine::view::AgentWork;
 use crate::engine::warning::Warning;
-use crate::engine::work::AgentWork;
 use crate::store::alert::Alert;
 
 pub use explanation::{ExplanationJson, ShownJson, SilenceJson};

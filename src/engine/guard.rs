@@ -11,12 +11,11 @@
 
 mod before;
 mod decide;
-pub(crate) mod join;
 mod matter;
 pub mod message;
 mod owed;
 pub mod policy;
-mod told;
+mod refused;
 pub mod verdict;
 
 use std::sync::Arc;
@@ -24,8 +23,7 @@ use std::sync::Arc;
 use super::event::{
     Answer, Body, Event, Guarded, ModelCall, Nudge, Part, SpanId, Text, ToolCall, TraceId,
 };
-use super::fold::judge::worker_hash;
-use super::hash::stable;
+use super::hash::{stable, worker_hash};
 use super::policy::Policy;
 use super::run::{Input, RunState, step};
 use super::warning::{Change, Rule};

@@ -10,6 +10,7 @@
 //! *Bounds.* Reports leave when there are too many or when they take too many bytes, the older half at a time, with all
 //! that belongs to their calls.
 
+pub(crate) mod announce;
 mod folding;
 
 use std::collections::VecDeque;
@@ -17,23 +18,19 @@ use std::collections::VecDeque;
 use super::bounded::RecentHashes;
 use super::event::{Body, Event, Part, Text, TraceId};
 use super::fold::totals::Notes;
-use super::fold::{Fold, Packed, text_hash};
+use super::fold::{Fold, Packed};
 use super::policy::Policy;
 use super::warning::Change;
-use super::warning::announce::Published;
 use super::window::Window;
 use super::window::calls::Step;
 use super::window::card::{Card, Kind};
+use super::window::place::Place;
+use crate::engine::hash::text_hash;
 
+use announce::Published;
 use folding::Near;
 
-/// Most reports that a run keeps to put late ones into their place: as many as the agents of a run send in some seconds, which
-/// is how long exporters hold spans back.
-pub const WINDOW_EVENTS_MAX: usize = 64;
-
-/// Most bytes that they take, without what has a fixed length: more than that many with names and arguments of usual length,
-/// fewer where these are long.
-pub(super) const WINDOW_BYTES_MAX: usize = 13 * 1024;
+pub use super::window::WINDOW_EVENTS_MAX;
 
 /// Reports whose identity is remembered to recognise repeats; beyond them the window's age does.
 pub(crate) const RECENT_IDS_MAX: usize = 256;
@@ -147,16 +144,6 @@ pub const SWARM: &str = "swarm:";
 #[must_use]
 pub fn is_swarm(run_id: &str) -> bool {
     run_id.starts_with(SWARM)
-}
-
-/// Where a report stands in a run: by start; agents before what they do, outer ones before inner ones; a run's end by
-/// when it ended. Ties are broken by identity (`conventions.md` §8.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) at_ns: u64,
-    pub(crate) class: u8,
-    pub(crate) then_ns: u64,
-    pub(crate) id: u64,
 }
 
 /// Advances a run by one input, and says what that changed.
@@ -406,28 +393,6 @@ impl RunState {
             base.absorb(&others);
         }
         Packed::of(&base)
-    }
-}
-
-impl Place {
-    pub(crate) fn of(event: &Event) -> Self {
-        let kind = super::window::card::kind(&event.body);
-        Self::from_parts(kind, event.id, event.start_ns, event.end_ns)
-    }
-
-    pub(super) fn from_parts(kind: Kind, id: u64, start_ns: u64, end_ns: u64) -> Self {
-        let (at_ns, class, then_ns) = match kind {
-            Kind::Agent => (start_ns, 0, u64::MAX - end_ns),
-            Kind::Handoff => (start_ns, 2, end_ns),
-            Kind::End => (end_ns, 3, end_ns),
-            _ => (start_ns, 1, end_ns),
-        };
-        Self {
-            at_ns,
-            class,
-            then_ns,
-            id,
-        }
     }
 }
 

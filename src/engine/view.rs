@@ -7,45 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Text;
 use super::fold::Fold;
-use super::fold::judge::Outcome;
 use super::fold::marks::CallMark;
+use super::fold::outcome::Outcome;
 use super::guard::verdict::VerdictKind;
 use super::hash::stable;
+use super::health;
 use super::policy::Policy;
 use super::run::{RunState, is_swarm};
 use super::warning::kept::Kept;
-use super::warning::{Rule, Warning, WarningState, health, wording};
-use super::work::AgentWork;
+use super::warning::{Rule, Warning, WarningState, wording};
 
-/// How a run stands, in words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// Score 80 to 100.
-    Healthy,
-    /// Score 50 to 79.
-    Warning,
-    /// Score 0 to 49.
-    LikelyStuck,
-    /// It ended in failure.
-    Failed,
-    /// Its telemetry shows no tool calls although models asked for them: nothing can be said.
-    Blind,
-}
-
-impl Status {
-    /// The public id.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Healthy => "healthy",
-            Self::Warning => "warning",
-            Self::LikelyStuck => "likely_stuck",
-            Self::Failed => "failed",
-            Self::Blind => "blind",
-        }
-    }
-}
+pub use super::fold::work::AgentWork;
+pub use super::health::Status;
 
 /// Whether and how a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,8 +3,6 @@
 //! A rule reports findings while events are folded; the fold keeps one [`Warning`] for each run, rule and group, which
 //! grows in place; `step` compares what is kept with what was announced and answers with changes.
 
-pub(crate) mod announce;
-pub(super) mod health;
 pub(crate) mod kept;
 pub(super) mod rule;
 pub(super) mod wording;

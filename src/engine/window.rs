@@ -8,16 +8,26 @@
 pub(super) mod asked;
 pub(super) mod calls;
 pub(crate) mod card;
+pub(super) mod join;
 pub(super) mod kin;
 pub(crate) mod packed;
+pub(crate) mod place;
 pub(super) mod traces;
 
 use self::card::{Card, Kind};
 use self::packed::{Reader, Sample};
+use self::place::Place;
 use self::traces::{REPORTS_MAX, TraceNumber, Traces};
 use super::event::{Event, TraceId};
 use super::hash::mix;
-use super::run::{Place, WINDOW_BYTES_MAX, WINDOW_EVENTS_MAX};
+
+/// Most reports that a run keeps to put late ones into their place: as many as the agents of a run send in some seconds, which
+/// is how long exporters hold spans back.
+pub const WINDOW_EVENTS_MAX: usize = 64;
+
+/// Most bytes that they take, without what has a fixed length: more than that many with names and arguments of usual length,
+/// fewer where these are long.
+const WINDOW_BYTES_MAX: usize = 13 * 1024;
 
 /// For how many more reports room is made at once at least, and for how many bytes more, without their cards and samples; and
 /// for what part more where there are many.

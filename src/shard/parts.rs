@@ -7,7 +7,7 @@
 //! before they are cut: otherwise most would come too late for the run's window.
 
 use crate::engine::event::{Text, TraceId};
-use crate::engine::run::Place;
+use crate::engine::window::place::Place;
 use crate::store::hashing::FastMap;
 
 use super::batch::Groups;

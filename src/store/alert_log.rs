@@ -17,8 +17,8 @@ use std::sync::atomic::Ordering;
 use sled::Db;
 
 use crate::engine::event::Text;
+use crate::engine::run::announce::PUBLISHED_MAX;
 use crate::engine::warning::WarningState;
-use crate::engine::warning::announce::PUBLISHED_MAX;
 
 use super::alert::Alert;
 use super::belongings::Belongings;

@@ -5,9 +5,9 @@ use prost_types::Timestamp;
 use super::{Severity, alert, v1};
 use crate::engine::RunView;
 use crate::engine::guard::verdict::VerdictKind;
+use crate::engine::view::AgentWork;
 use crate::engine::view::{Ended, Status};
 use crate::engine::warning::{ChangeKind, Warning, WarningState};
-use crate::engine::work::AgentWork;
 use crate::json::{AlertJson, RunJson, WarningJson, rfc3339};
 use crate::store::alert::Alert;
 

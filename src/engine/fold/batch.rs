@@ -6,7 +6,7 @@
 
 use crate::engine::window::calls::Call;
 
-use super::judge::Outcome;
+use super::outcome::Outcome;
 
 /// Words by which a call says that what it was about is not there for the next one, in lower case.
 const TAKES: [&str; 9] = [

@@ -1,10 +1,13 @@
 //! A call beside those before it: whether the same was asked, by whom, and in which words. The newest calls are what is looked at.
 
-use super::judge::{Judged, Outcome};
+use crate::engine::hash::text_hash;
+
+use super::Fold;
+use super::judge::Judged;
 use super::marks::CallMark;
+use super::outcome::Outcome;
 use super::question::relation;
 use super::tags::Tag;
-use super::{Fold, text_hash};
 
 /// From so many equal calls among the newest ones on, another agent that makes it does not begin anew.
 const FIRSTS_MAX: usize = 9;

@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::bounded::push_bounded;
 use crate::engine::event::{Event, SpanId, Text};
+use crate::engine::hash::text_hash;
 use crate::engine::warning::kept::Proof;
 
 use super::totals::Spent;
-use super::{Fold, eight_bytes, text_hash};
+use super::{Fold, eight_bytes};
 
 /// Deepest nesting of agents that is followed.
 const STACK_MAX: usize = 8;

@@ -9,7 +9,7 @@ use crate::engine::event::Value;
 use crate::engine::tool_name;
 use crate::engine::window::calls::Call;
 
-use super::judge::ACKNOWLEDGEMENT_BYTES_MAX;
+use super::outcome::ACKNOWLEDGEMENT_BYTES_MAX;
 use super::trend::Trend;
 use super::{Fold, batch};
 

@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{ERROR_BYTES_MAX, Failure};
-use crate::engine::hash::mix;
-
-use super::text_hash;
+use crate::engine::hash::{mix, text_hash};
 
 /// How much shorter than its longest an error's text may be where it was cut, so that no character is cut in two.
 const GIST_CUT_BYTES: usize = 4;

@@ -7,8 +7,9 @@ use crate::engine::event::Manner;
 use crate::engine::warning::Rule;
 
 use super::Fold;
-use super::judge::{Judged, Outcome};
+use super::judge::Judged;
 use super::marks::CallMark;
+use super::outcome::Outcome;
 use super::question::{Relation, counts_up, names_others, relation};
 
 /// Repeats among the newest thirteen calls from which they are most of what a run does. An agent that goes through cases and

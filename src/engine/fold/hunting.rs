@@ -8,8 +8,9 @@ use crate::engine::hash::mix;
 use crate::engine::warning::Rule;
 
 use super::Fold;
-use super::judge::{Judged, Outcome};
+use super::judge::Judged;
 use super::marks::CallMark;
+use super::outcome::Outcome;
 
 /// Most calls in a row to see how often one fails: by then nearly every test that fails once in ten times has failed.
 const FLIPPING_CALLS_MAX: u32 = 40;

@@ -1,10 +1,8 @@
 //! What a call brought: judged against what was seen before, once, before any rule looks at it.
 
-use serde::{Deserialize, Serialize};
-
 use crate::engine::bounded::{holds, push_bounded};
 use crate::engine::event::{Manner, Text, Value};
-use crate::engine::hash::mix;
+use crate::engine::hash::{mix, text_hash, worker_hash};
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::engine::similarity::shape;
 use crate::engine::window::calls::Call;
@@ -12,26 +10,12 @@ use crate::engine::window::calls::Call;
 use super::deed::makes_again;
 use super::gist::{gist, tells_nothing};
 use super::marks::CallMark;
+use super::outcome::{ACKNOWLEDGEMENT_BYTES_MAX, Outcome};
 use super::question::{Relation, relation};
 use super::totals::Spent;
 use super::trend::Trend;
 use super::waiting::Waiting;
-use super::{Fold, ITEMS_SEEN_MAX, text_hash};
-
-/// What a call brought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Outcome {
-    /// Something new.
-    Fresh,
-    /// A result that this tool gave before.
-    Stale,
-    /// Nothing.
-    Empty,
-    /// An error.
-    Failed,
-    /// The telemetry does not say.
-    Unknown,
-}
+use super::{Fold, ITEMS_SEEN_MAX};
 
 /// A call with what is judged of it before the rules look.
 #[derive(Clone, Debug)]
@@ -216,9 +200,6 @@ struct Brought {
 /// Repeats more that are allowed to who asks for what is still under way, whose pauses may be too short to be known as such:
 /// with one, growing pauses are known as such before it is a loop.
 const MOVING_CALLS_MORE: u32 = 1;
-
-/// Longest result that may say no more than that a call was done.
-pub(crate) const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 64;
 
 /// Longest result that says nothing but that a call was done: `{"status": "success"}` with a little room.
 const DONE_BYTES_MAX: u32 = 32;
@@ -419,11 +400,6 @@ fn item_tag(tool: u64, item: u16) -> u16 {
 /// The gist of an error among what is known of a tool.
 fn gist_key(judged: &Judged<'_>) -> Option<u64> {
     Some(mix(judged.tool_hash, mix(judged.gist?, 2)))
-}
-
-/// Hash of the worker's name, else the agent's; 0 where neither is known.
-pub(crate) fn worker_hash(worker: Option<&Text>, agent: Option<&Text>) -> u64 {
-    worker.or(agent).map_or(0, |name| text_hash(name))
 }
 
 fn result_of(call: &Call<'_>) -> Option<u64> {

@@ -7,7 +7,7 @@ use crate::engine::event::{SpanId, Text};
 use crate::engine::hash::mix;
 
 use super::eight_bytes;
-use super::judge::Outcome;
+use super::outcome::Outcome;
 use super::question::{Relation, relation, tries_the_same, turns_pages};
 use super::trend::Trend;
 
@@ -108,18 +108,6 @@ impl CallMark {
                 Outcome::Fresh | Outcome::Unknown => false,
             }
     }
-}
-
-/// What the guard told a worker of a warning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Told {
-    /// Hash of the warning's rule and group.
-    pub(crate) about: u64,
-    pub(crate) worker: u64,
-    /// The warning's count at that time.
-    pub(crate) count: u64,
-    /// Nobody heard it: the guard only observed.
-    pub(crate) is_observed: bool,
 }
 
 /// A query among the newest ones.

@@ -6,12 +6,13 @@ use std::ops::Deref;
 
 use crate::engine::bounded::push_bounded;
 use crate::engine::event::Text;
+use crate::engine::policy::LOOKED_BACK_CALLS_MAX;
 
 use super::marks::CallMark;
 use super::trend::Trend;
 
 /// Calls that are remembered one by one.
-pub(crate) const RECENT_CALLS_MAX: usize = 12;
+pub(crate) const RECENT_CALLS_MAX: usize = LOOKED_BACK_CALLS_MAX as usize - 1;
 
 /// The newest calls, newest last, at most [`RECENT_CALLS_MAX`].
 #[derive(Debug, Default)]
@@ -176,7 +177,7 @@ impl FromIterator<CallMark> for Recent {
 #[cfg(test)]
 mod tests {
     use crate::engine::event::{SpanId, Text};
-    use crate::engine::fold::judge::Outcome;
+    use crate::engine::fold::outcome::Outcome;
 
     use super::{CallMark, Recent};
 

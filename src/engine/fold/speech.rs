@@ -10,10 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::bounded::{BoundedVec, push_bounded};
 use crate::engine::event::{SpanId, Text};
-use crate::engine::hash::stable;
+use crate::engine::hash::{stable, text_hash};
 use crate::engine::similarity::{say_the_same, says_much};
-
-use super::text_hash;
 
 /// Instructions that are remembered.
 pub(crate) const ASKED_MAX: usize = 12;

@@ -12,7 +12,7 @@ use crate::engine::bounded::MostlyOne;
 use crate::engine::event::SpanId;
 use crate::engine::hash::mix;
 use crate::engine::warning::Rule;
-use crate::engine::warning::kept::Proof;
+use crate::engine::warning::kept::{Finding, Proof};
 
 use super::eight_bytes;
 use super::judge::Judged;
@@ -352,5 +352,30 @@ impl Tally {
             self.seen.push(result);
         }
         new
+    }
+}
+
+impl Finding {
+    /// What a tally shows about the calls of a tool.
+    pub(crate) fn of_calls(tally: &Tally, group: u64, judged: &Judged<'_>) -> Self {
+        Self {
+            tool: Some(judged.tool.clone()),
+            agent: judged.call.agent.cloned(),
+            ..Self::of_tally(tally, group)
+        }
+    }
+
+    /// What a tally shows, without a tool.
+    pub(crate) fn of_tally(tally: &Tally, group: u64) -> Self {
+        Self {
+            rule: tally.rule,
+            group,
+            count: tally.count.into(),
+            tool: None,
+            agent: None,
+            ring: None,
+            proof: tally.proof.clone(),
+            is_guess: false,
+        }
     }
 }

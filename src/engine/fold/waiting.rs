@@ -5,13 +5,15 @@
 //! a budget of time, not of calls; when that is used up, the calls count like any others.
 
 use crate::engine::event::{Manner, SAMPLE_BYTES_MAX};
+use crate::engine::hash::text_hash;
 use crate::engine::policy::{Patience, Policy};
 use crate::engine::tool_name;
 
-use super::judge::{Judged, Outcome};
+use super::Fold;
+use super::judge::Judged;
 use super::marks::CallMark;
+use super::outcome::Outcome;
 use super::question::relation;
-use super::{Fold, text_hash};
 
 const SECOND_NS: u64 = 1_000_000_000;
 

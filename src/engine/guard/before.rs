@@ -1,13 +1,13 @@
 //! What a run knows of what the guard was asked and told before.
 
 use crate::engine::event::{Body, Event, ToolCall, Value};
-use crate::engine::fold::judge::worker_hash;
 use crate::engine::fold::totals::Spent;
+use crate::engine::hash::worker_hash;
 use crate::engine::run::RunState;
 use crate::engine::warning::rule::Rule;
 use crate::engine::window::card::{Card, Kind, may_name_one_tool, tool_number};
+use crate::engine::window::join::Asking;
 
-use super::join::Asking;
 use super::verdict::VerdictKind;
 
 /// How far ahead of the clock a question may take its place, to stand behind what was told before it. Further ahead it would be far

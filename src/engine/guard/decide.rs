@@ -1,11 +1,13 @@
 //! From what the rules would find to a verdict, by the profile's actions.
 
 use crate::engine::event::{Body, Event, Nudge, Text, ToolCall};
-use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::Fold;
+use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::outcome::Outcome;
+use crate::engine::fold::told::about;
 use crate::engine::fold::waiting::Waiting;
-use crate::engine::fold::{Fold, text_hash};
-use crate::engine::hash::mix;
+use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::Policy;
 use crate::engine::policy::tools::fits_any;
 use crate::engine::rules;
@@ -89,6 +91,10 @@ fn decide_by(
         let refused = refused.filter(|_| is_unchanged(state, tip, call));
         Some(tip.foresee(question, refused, policy))
     };
+    let was_told = |matter: &Matter| {
+        let about = about(matter.rule, matter.group);
+        tip.was_told(caller.worker_hash(), about, matter.warned)
+    };
     for action in &own.guard.actions {
         if !action.concerns(Some(&call.tool), caller.agent.as_ref()) || !action.can_say(said) {
             continue;
@@ -102,7 +108,7 @@ fn decide_by(
             if let Some((_, rule)) = said {
                 return matter.rule == rule;
             }
-            (!action.after_nudge || tip.was_told(matter, caller.worker_hash()))
+            (!action.after_nudge || was_told(matter))
                 && (!action.unchanged || is_unchanged(state, tip, call))
         };
         if let Some(matter) = matters.iter().find(holds) {

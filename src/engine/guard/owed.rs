@@ -3,7 +3,7 @@
 use crate::engine::event::Text;
 use crate::engine::fold::Fold;
 use crate::engine::fold::tally::Tally;
-use crate::engine::hash::mix;
+use crate::engine::fold::told::about;
 use crate::engine::policy::Policy;
 use crate::engine::run::RunState;
 use crate::engine::view::id_of_warning;
@@ -93,11 +93,6 @@ fn owed_by_run(
     })
 }
 
-/// Names a warning within a run.
-pub(super) fn about(rule: Rule, group: u64) -> u64 {
-    mix(group, rule as u64)
-}
-
 impl RunState {
     /// What the workers of this swarm are to be told.
     pub(crate) fn shared(&self) -> Vec<Warned> {
@@ -107,13 +102,6 @@ impl RunState {
 }
 
 impl Fold {
-    /// Whether a worker was told of a warning as it stands.
-    fn has_heard(&self, worker: u64, about: u64, count: u64) -> bool {
-        self.told
-            .iter()
-            .any(|told| (told.about, told.worker) == (about, worker) && told.count >= count)
-    }
-
     /// What the workers of a swarm are to be told.
     fn shared(&self, run_id: &Text) -> Vec<Warned> {
         let open = self.warnings.iter().filter(|kept| kept.open);

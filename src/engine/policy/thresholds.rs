@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::fold::recent::RECENT_CALLS_MAX;
 use crate::engine::warning::Severity;
 
 /// Most calls among which a rule can count that looks at the newest ones: those that are remembered, and the one at hand.
-pub const LOOKED_BACK_CALLS_MAX: u32 = RECENT_CALLS_MAX as u32 + 1;
+pub const LOOKED_BACK_CALLS_MAX: u32 = 13;
 
 /// What a warning of a rule weighs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

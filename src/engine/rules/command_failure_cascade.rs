@@ -18,7 +18,8 @@
 
 use crate::engine::event::Command;
 use crate::engine::fold::Fold;
-use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::judge::Judged;
+use crate::engine::fold::outcome::Outcome;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;

@@ -17,9 +17,10 @@
 //! agent has a count of its own. The earlier call must be among the newest few dozen different ones.
 
 use crate::engine::event::Text;
-use crate::engine::fold::judge::{Judged, Outcome};
-use crate::engine::fold::{Fold, text_hash};
-use crate::engine::hash::mix;
+use crate::engine::fold::Fold;
+use crate::engine::fold::judge::Judged;
+use crate::engine::fold::outcome::Outcome;
+use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::tools::fits_any;
 use crate::engine::policy::{DuplicateCall, Policy, Scope};
 use crate::engine::warning::Rule;

@@ -16,9 +16,9 @@
 //! worker. The fingerprint must be among the newest few dozen different ones. In a session only calls count whose report names
 //! the session; what several workers of one run do alone is that run's matter.
 
+use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
-use crate::engine::fold::{Fold, text_hash};
-use crate::engine::hash::mix;
+use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;

@@ -24,10 +24,10 @@
 
 use crate::engine::bounded::push_bounded;
 use crate::engine::event::{AgentSpan, Event};
+use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::speech::{ASKED_MAX, Asked, Words};
-use crate::engine::fold::{Fold, text_hash};
-use crate::engine::hash::mix;
+use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;

@@ -17,12 +17,11 @@
 //! not recorded, more are needed.
 
 use crate::engine::event::Text;
-use crate::engine::fold::{Fold, text_hash};
-use crate::engine::hash::mix;
+use crate::engine::fold::Fold;
+use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
-use crate::engine::warning::kept::Finding;
-use crate::engine::warning::wording::BETWEEN;
+use crate::engine::warning::kept::{BETWEEN, Finding};
 
 const RULE: Rule = Rule::HandoffBounce;
 

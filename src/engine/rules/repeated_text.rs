@@ -20,10 +20,10 @@
 //! it, begins anew: a judge has few answers.
 
 use crate::engine::event::{SAID_BITS, Text};
-use crate::engine::fold::judge::Outcome;
+use crate::engine::fold::Fold;
+use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::speech::Said;
-use crate::engine::fold::{Fold, text_hash};
-use crate::engine::hash::mix;
+use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::Policy;
 use crate::engine::similarity::say_the_same;
 use crate::engine::warning::Rule;

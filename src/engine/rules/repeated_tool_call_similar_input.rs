@@ -27,8 +27,9 @@
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, Value};
 use crate::engine::fold::Fold;
-use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::speech::Words;
 use crate::engine::fold::tally::Tally;

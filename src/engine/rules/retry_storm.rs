@@ -21,7 +21,8 @@
 
 use crate::engine::event::{Event, Text};
 use crate::engine::fold::Fold;
-use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::judge::Judged;
+use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::tally::WHOLE_RUN;
 use crate::engine::policy::{Policy, RetryStorm};
 use crate::engine::warning::Rule;

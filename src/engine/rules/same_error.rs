@@ -26,12 +26,13 @@
 //! new result of the tool starts the count anew; the calls of one model answer count once.
 
 use crate::engine::event::{Failure, Manner, Value};
+use crate::engine::fold::Fold;
 use crate::engine::fold::gist::tells_nothing;
-use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::tally::SEEN_MAX;
-use crate::engine::fold::{Fold, text_hash};
-use crate::engine::hash::mix;
+use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::{Policy, ToolCounts};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;

@@ -19,8 +19,9 @@
 
 use crate::engine::bounded::push_bounded;
 use crate::engine::event::Text;
-use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::QueryMark;
+use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::{Fold, QUERIES_MAX};
 use crate::engine::hash::mix;
 use crate::engine::policy::{Policy, SimilarQuery};

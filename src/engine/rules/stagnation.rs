@@ -21,8 +21,9 @@
 //! give; and the calls of one model answer count once.
 
 use crate::engine::fold::Fold;
-use crate::engine::fold::judge::{ACKNOWLEDGEMENT_BYTES_MAX, Judged, Outcome};
+use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::outcome::{ACKNOWLEDGEMENT_BYTES_MAX, Outcome};
 use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::recent::{RECENT_CALLS_MAX, Recent};
 use crate::engine::policy::Policy;

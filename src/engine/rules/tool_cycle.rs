@@ -19,8 +19,9 @@
 //! model answer asked for together; for the same call again and again, which other rules see.
 
 use crate::engine::event::SpanId;
-use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::recent::RECENT_CALLS_MAX;
 use crate::engine::fold::tags::Tag;
 use crate::engine::fold::{Fold, named};

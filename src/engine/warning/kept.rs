@@ -7,30 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::bounded::MostlyOne;
 use crate::engine::event::{SpanId, Text};
-use crate::engine::fold::Fold;
-use crate::engine::fold::judge::Judged;
-use crate::engine::fold::tally::Tally;
 use crate::engine::fold::totals::Spent;
 use crate::engine::guard::verdict::Answered;
 use crate::engine::hash::mix;
 use crate::engine::policy::{Alarm, Policy};
-use crate::engine::window::calls::Call;
 
 use super::{EVIDENCE_MAX, Rule, Severity, WarningState};
-
-/// Warnings that a run keeps. For one more, a resolved one leaves; where all are open, what more a rule finds is left out and
-/// noted.
-const WARNINGS_MAX: usize = 24;
-
-/// Whether one more warning can be kept: the resolved one that has grown least lately leaves for it.
-fn has_room(warnings: &mut Vec<Kept>) -> bool {
-    if warnings.len() < WARNINGS_MAX {
-        return true;
-    }
-    let resolved = (0..warnings.len()).filter(|place| !warnings[*place].open);
-    let oldest = resolved.min_by_key(|place| warnings[*place].proof.last_ns);
-    oldest.map(|place| warnings.remove(place)).is_some()
-}
 
 /// Which spans show something, since when, and what it cost.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,6 +35,9 @@ pub(crate) struct Ring {
     pub(crate) names: Vec<Text>,
 }
 
+/// Stands between the names of two agents.
+pub(crate) const BETWEEN: &str = " ⇄ ";
+
 /// What a rule reports at one step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Finding {
@@ -65,31 +50,6 @@ pub(crate) struct Finding {
     pub(crate) proof: Proof,
     /// What was asked or what came of it is not known: it is never critical.
     pub(crate) is_guess: bool,
-}
-
-impl Finding {
-    /// What a tally shows about the calls of a tool.
-    pub(crate) fn of_calls(tally: &Tally, group: u64, judged: &Judged<'_>) -> Self {
-        Self {
-            tool: Some(judged.tool.clone()),
-            agent: judged.call.agent.cloned(),
-            ..Self::of_tally(tally, group)
-        }
-    }
-
-    /// What a tally shows, without a tool.
-    pub(crate) fn of_tally(tally: &Tally, group: u64) -> Self {
-        Self {
-            rule: tally.rule,
-            group,
-            count: tally.count.into(),
-            tool: None,
-            agent: None,
-            ring: None,
-            proof: tally.proof.clone(),
-            is_guess: false,
-        }
-    }
 }
 
 /// A warning as the fold keeps it.
@@ -218,44 +178,6 @@ impl Kept {
             WarningState::Open
         } else {
             WarningState::Resolved
-        }
-    }
-}
-
-impl Fold {
-    /// Keeps what rules found, at a call where it was one.
-    pub(in crate::engine) fn keep(
-        &mut self,
-        findings: Vec<Finding>,
-        call: Option<&Call<'_>>,
-        policy: &Policy,
-    ) {
-        for finding in findings {
-            let Some(alarm) = policy.rules.alarm(finding.rule) else {
-                continue;
-            };
-            // What is of the run as a whole is nobody's.
-            let asker = call.filter(|_| !finding.rule.is_of_run());
-            let asker = asker.and_then(Call::asker);
-            let known = self
-                .warnings
-                .iter()
-                .position(|kept| kept.is_about(&finding));
-            match known {
-                Some(place) => {
-                    self.warnings[place].grow(finding, alarm);
-                    self.warnings[place].asker = asker;
-                }
-                None if has_room(&mut self.warnings) => {
-                    let mut new = Kept::new(finding, alarm);
-                    new.asker = asker;
-                    new.verdict = self.verdict_before(new.rule, new.group);
-                    let known = self.warnings.iter().find(|kept| kept.overlaps(&new));
-                    new.incident = known.map_or(new.incident, |kept| kept.incident);
-                    self.warnings.push(new);
-                }
-                None => self.notes.warnings_full = true,
-            }
         }
     }
 }

@@ -6,12 +6,9 @@
 mod own;
 mod prior;
 
-use super::kept::Kept;
+use super::kept::{BETWEEN, Kept};
 use super::{Rule, Severity};
 use crate::engine::guard::message::spelled_out;
-
-/// Stands between the names of two agents.
-pub(crate) const BETWEEN: &str = " ⇄ ";
 
 /// What happened.
 pub(crate) fn what_happened(kept: &Kept) -> String {

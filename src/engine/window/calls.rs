@@ -11,18 +11,18 @@
 //! two tracers tell the same of the same time ([`witness`](crate::engine::witness)).
 //!
 //! What a model asked for completes the call that came of it (`asked`). Putting together happens at every fold, over all of the
-//! window, so the order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
+//! window, so the order of arrival cannot matter. How what the guard was told joins a span is in `join`.
 
 use crate::engine::event::{
     Answer, Body, Event, Failure, Manner, ModelCall, Recorded, SpanId, Text, ToolCall, TraceId,
     Traits,
 };
-use crate::engine::fold::judge::worker_hash;
-use crate::engine::guard::join::Asking;
+use crate::engine::hash::worker_hash;
 
 use super::Window;
 use super::asked::Asked;
 use super::card::{Card, is_end_of, may_name_one_tool};
+use super::join::Asking;
 use super::kin::{are_apart, are_two_calls, tell_of_one_call};
 
 /// What the fold takes at a time: one call, however many reports, or one other event.

@@ -5,11 +5,11 @@
 //! alone, so that a report that comes is compared with all others without unpacking one of them.
 
 use crate::engine::event::{Answer, Body, Event, Part, Recorded, SpanId};
-use crate::engine::fold::text_hash;
 use crate::engine::guard::verdict::{Answered, VerdictKind};
-use crate::engine::run::Place;
+use crate::engine::hash::text_hash;
 use crate::engine::witness::Witness;
 
+use super::place::Place;
 use super::traces::TraceNumber;
 
 /// What an event is about, in the order of the numbers on disk.

@@ -3,9 +3,8 @@
 //! Spans are kin where one is the other's parent. What frameworks do with parents and clocks is not always what they mean; the
 //! exceptions stand here, each beside its reason. What stands in the reports themselves is compared in [`calls`](super::calls).
 
-use crate::engine::guard::join;
-
 use super::card::{Card, Kind};
+use super::join;
 
 /// Whether two reports, taken alone, tell of one call.
 pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {

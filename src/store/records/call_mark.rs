@@ -1,7 +1,7 @@
 //! Calls that a run remembers one by one, as part of its saved state.
 
-use crate::engine::fold::judge::Outcome;
 use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::outcome::Outcome;
 use crate::engine::similarity::shape;
 
 use super::RecordError;

@@ -1,7 +1,7 @@
 //! The guard's part in an event, and what it said to a run.
 
 use crate::engine::event::{Guarded, Nudge, Part};
-use crate::engine::fold::marks::Told;
+use crate::engine::fold::told::Told;
 use crate::engine::guard::verdict::{Answered, VerdictKind};
 use crate::engine::warning::Rule;
 

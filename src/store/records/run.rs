@@ -7,10 +7,11 @@ use prost::Message;
 
 use crate::engine::event::Text;
 use crate::engine::fold::Packed;
-use crate::engine::run::{Place, is_swarm};
+use crate::engine::run::announce::Published;
+use crate::engine::run::is_swarm;
 use crate::engine::warning::WarningState;
-use crate::engine::warning::announce::Published;
 use crate::engine::window::Window;
+use crate::engine::window::place::Place;
 use crate::engine::{RunState, Service};
 use crate::store::turn::{IndexKey, SavedRun};
 

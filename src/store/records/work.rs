@@ -1,6 +1,6 @@
 //! What an agent has done in a run, as it is stored.
 
-use crate::engine::work::Work;
+use crate::engine::fold::work::Work;
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub(super) struct WorkRecord {

@@ -7,11 +7,11 @@ use std::cmp::Reverse;
 use crate::engine::bounded::push_bounded;
 use crate::engine::event::Text;
 use crate::engine::fold::Fold;
-use crate::engine::run::RunState;
 use crate::engine::view::{Ended, shown, warning_id};
+use crate::engine::warning::kept::Kept;
+use crate::engine::warning::{Change, ChangeKind, Rule, Severity, Warning, WarningState};
 
-use super::kept::Kept;
-use super::{Change, ChangeKind, Rule, Severity, Warning, WarningState};
+use super::RunState;
 
 /// Counts up to this one are all announced.
 const EVERY_COUNT_UP_TO: u64 = 10;

@@ -5,10 +5,41 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::fold::Fold;
-use crate::engine::policy::Policy;
-use crate::engine::view::Status;
-use crate::engine::warning::Severity;
+use serde::{Deserialize, Serialize};
+
+use super::fold::Fold;
+use super::policy::Policy;
+use super::warning::Severity;
+
+/// How a run stands, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Score 80 to 100.
+    Healthy,
+    /// Score 50 to 79.
+    Warning,
+    /// Score 0 to 49.
+    LikelyStuck,
+    /// It ended in failure.
+    Failed,
+    /// Its telemetry shows no tool calls although models asked for them: nothing can be said.
+    Blind,
+}
+
+impl Status {
+    /// The public id.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Healthy => "healthy",
+            Self::Warning => "warning",
+            Self::LikelyStuck => "likely_stuck",
+            Self::Failed => "failed",
+            Self::Blind => "blind",
+        }
+    }
+}
 
 /// Model calls that asked for tools, from which a run that goes on without a single tool call is called blind. One may still
 /// be under way, or have died under way.

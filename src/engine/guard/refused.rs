@@ -1,21 +1,19 @@
-//! What the guard has said, as the fold remembers it: who was told of which warning, and calls that were refused.
+//! Calls that were refused, as the fold takes them in.
 //!
 //! A refusal holds as long as what it is based on: the rule may not see its loop any more only because the call was not made.
 
-use crate::engine::bounded::push_bounded;
-use crate::engine::event::{Nudge, Text};
+use crate::engine::event::Text;
+use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
-use crate::engine::fold::marks::Told;
+use crate::engine::fold::told::Told;
+use crate::engine::fold::told::about;
 use crate::engine::fold::totals::Spent;
-use crate::engine::fold::{Fold, TOLD_MAX};
 use crate::engine::policy::Policy;
 use crate::engine::rules;
 use crate::engine::warning::kept::{Finding, Kept, Proof};
 use crate::engine::warning::{Rule, Severity};
 use crate::engine::window::calls::Call;
 
-use super::matter::Matter;
-use super::owed::about;
 use super::verdict::{Answered, VerdictKind};
 
 impl Fold {
@@ -92,49 +90,5 @@ impl Fold {
             is_observed: false,
         };
         self.note_verdict(rule, group, answered);
-    }
-
-    /// Remembers what the guard said.
-    pub(in crate::engine) fn note_told(&mut self, nudge: &Nudge) {
-        self.tell(Told {
-            about: about(nudge.rule, nudge.group),
-            worker: nudge.worker,
-            count: nudge.count,
-            is_observed: nudge.answered.is_observed,
-        });
-        self.note_verdict(nudge.rule, nudge.group, nudge.answered);
-    }
-
-    fn note_verdict(&mut self, rule: Rule, group: u64, answered: Answered) {
-        let is_it = |kept: &&mut Kept| kept.rule == rule && kept.group == group;
-        if let Some(kept) = self.warnings.iter_mut().find(is_it) {
-            kept.verdict = answered;
-        }
-    }
-
-    /// The verdict on a warning that is raised now: a nudge may have gone before it.
-    pub(in crate::engine) fn verdict_before(&self, rule: Rule, group: u64) -> Answered {
-        let about = about(rule, group);
-        let told = self.told.iter().find(|told| told.about == about);
-        told.map_or_else(Answered::default, |told| Answered {
-            kind: VerdictKind::Nudge,
-            is_observed: told.is_observed,
-        })
-    }
-
-    fn tell(&mut self, told: Told) {
-        self.told
-            .retain(|known| (known.about, known.worker) != (told.about, told.worker));
-        push_bounded(&mut self.told, told, TOLD_MAX);
-    }
-
-    /// Whether a worker was told of a loop when it was shorter. What was told of an earlier row that ended is told again: a
-    /// poll that gets each state twice is not refused.
-    pub(super) fn was_told(&self, matter: &Matter, worker: u64) -> bool {
-        let about = about(matter.rule, matter.group);
-        let earlier = |told: &Told| {
-            told.about == about && told.worker == worker && told.count < matter.warned
-        };
-        self.told.iter().any(earlier)
     }
 }

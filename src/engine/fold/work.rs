@@ -3,11 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::Text;
-use super::fold::judge::{Judged, Outcome};
-use super::fold::marks::CallMark;
-use super::fold::recent::RECENT_CALLS_MAX;
-use super::fold::{AGENTS_MAX, Fold, named, text_hash};
+use super::judge::Judged;
+use super::marks::CallMark;
+use super::outcome::Outcome;
+use super::recent::RECENT_CALLS_MAX;
+use super::{AGENTS_MAX, Fold, named};
+use crate::engine::event::Text;
+use crate::engine::hash::text_hash;
 
 /// The tool calls of one agent; those of agents beyond [`AGENTS_MAX`] count as done by nobody in particular.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +50,7 @@ impl Work {
 
 impl Fold {
     /// Counts a call for its agent.
-    pub(super) fn note_work(&mut self, judged: &Judged<'_>) {
+    pub(crate) fn note_work(&mut self, judged: &Judged<'_>) {
         if judged.call.hands_off || judged.is_exempt() {
             return;
         }
@@ -76,7 +78,7 @@ impl Fold {
     }
 
     /// An agent is given something to do: what it did before says nothing of that.
-    pub(super) fn begin_errand(&mut self, agent: &Text) {
+    pub(crate) fn begin_errand(&mut self, agent: &Text) {
         let agent = text_hash(agent);
         if let Some(work) = self.work.iter_mut().find(|work| work.agent == agent) {
             work.in_vain = 0;
@@ -120,13 +122,13 @@ impl Fold {
     }
 
     /// What an agent has done.
-    pub(super) fn work_of(&self, agent: Option<&Text>) -> Option<&Work> {
+    pub(crate) fn work_of(&self, agent: Option<&Text>) -> Option<&Work> {
         let agent = agent.map_or(0, |agent| text_hash(agent));
         self.work.iter().find(|work| work.agent == agent)
     }
 
     /// What each agent has done.
-    pub(super) fn shown_work(&self) -> Vec<AgentWork> {
+    pub(crate) fn shown_work(&self) -> Vec<AgentWork> {
         let work = self.work.iter().map(|work| AgentWork {
             agent: named(&self.agents, work.agent),
             calls: work.calls,

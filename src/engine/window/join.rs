@@ -7,11 +7,11 @@
 //! that no span of an earlier call can be taken for its own; only what is more than a second ahead of the clock stays behind it.
 
 use crate::engine::event::{Part, ToolCall};
+use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
-use crate::engine::window::card::Card;
-use crate::engine::window::traces::TraceNumber;
 
-use super::verdict::VerdictKind;
+use super::card::Card;
+use super::traces::TraceNumber;
 
 const SECOND_NS: u64 = 1_000_000_000;
 

@@ -1,0 +1,37 @@
+//! Where a report stands among the others of its run.
+
+use crate::engine::event::Event;
+
+use super::card::{Kind, kind};
+
+/// Where a report stands in a run: by start; agents before what they do, outer ones before inner ones; a run's end by
+/// when it ended. Ties are broken by identity (`conventions.md` §8.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) at_ns: u64,
+    pub(crate) class: u8,
+    pub(crate) then_ns: u64,
+    pub(crate) id: u64,
+}
+
+impl Place {
+    pub(crate) fn of(event: &Event) -> Self {
+        let kind = kind(&event.body);
+        Self::from_parts(kind, event.id, event.start_ns, event.end_ns)
+    }
+
+    pub(super) fn from_parts(kind: Kind, id: u64, start_ns: u64, end_ns: u64) -> Self {
+        let (at_ns, class, then_ns) = match kind {
+            Kind::Agent => (start_ns, 0, u64::MAX - end_ns),
+            Kind::Handoff => (start_ns, 2, end_ns),
+            Kind::End => (end_ns, 3, end_ns),
+            _ => (start_ns, 1, end_ns),
+        };
+        Self {
+            at_ns,
+            class,
+            then_ns,
+            id,
+        }
+    }
+}
