@@ -15,7 +15,7 @@ use crate::engine::tool_name;
 use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{ASKED_MAX, Facts, Slot};
-use super::reading::{event_text, json_text, member_text, messages_text};
+use super::texts::{event_text, json_text, member_text, messages_text};
 use super::value::{self, Object};
 use super::{fingerprint, hand_offs, names};
 

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::facts::{Facts, Slot};
-use super::reading::{json_text, member_text};
+use super::texts::{json_text, member_text};
 use super::{shell, value, wrappers};
 
 /// What stands for a value that is not shown. The value layer knows this marker.

@@ -16,8 +16,9 @@ use crate::config::profile::Name;
 use crate::engine::event::{Body, Recorded};
 use crate::otlp::{self, Limits};
 
+use super::Normalizer;
 use super::answer::OPERATION_DETAILS;
-use super::{Normalizer, Report};
+use super::report::Report;
 
 /// A span as a framework sent it.
 pub(super) struct Captured {

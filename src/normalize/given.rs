@@ -23,7 +23,7 @@ use crate::otlp::{SpanView, ValueView};
 use super::answer::{Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::history::History;
-use super::reading::{event_text, json_text, member_text, messages_text};
+use super::texts::{event_text, json_text, member_text, messages_text};
 use super::value::{self, Object};
 use super::{ended, names, wrappers};
 

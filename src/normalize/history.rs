@@ -13,7 +13,7 @@ use memchr::memmem;
 use super::answer::{self, Asked};
 use super::facts::ASKED_MAX;
 use super::given::{self, ToolAnswer};
-use super::reading::member_text;
+use super::texts::member_text;
 use super::value::{self, Object};
 
 /// What a model was given.

@@ -11,8 +11,9 @@ use crate::engine::event::{Body, Event, SpanId, Text, ToolCall, TraceId};
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::otlp::{Attributes, LogView, ValueView};
 
-use super::reading::json_text;
-use super::{Report, names, value};
+use super::report::Report;
+use super::texts::json_text;
+use super::{names, value};
 
 /// Picks attributes by their keys in one pass; where a key is missing, its value is [`ValueView::Empty`].
 pub(super) fn pick<'a, const N: usize>(

@@ -3,7 +3,7 @@
 
 use crate::engine::event::Answer;
 
-use super::reading::member_text;
+use super::texts::member_text;
 use super::{answer, value};
 
 /// What a reply says.

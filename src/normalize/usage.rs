@@ -7,7 +7,7 @@
 use crate::otlp::ValueView;
 
 use super::facts::{Facts, Slot};
-use super::reading::json_text;
+use super::texts::json_text;
 use super::value;
 
 /// Tokens and cost of one model call.

@@ -14,7 +14,7 @@ use memchr::memmem::Finder;
 use serde::de::IgnoredAny;
 
 use super::injected;
-use super::reading::member_text;
+use super::texts::member_text;
 use super::value::wide::{trimmed, trimmed_start};
 use super::value::{self, Object};
 

@@ -26,7 +26,8 @@ use crate::engine::policy::{Policy, ToolSettings};
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
 use crate::normalize::records::{Record, count, flag, id, json, pick, text};
-use crate::normalize::{Outcome, Report, fingerprint, usage, value};
+use crate::normalize::report::{Outcome, Report};
+use crate::normalize::{fingerprint, usage, value};
 use crate::otlp::{Attributes, LogView, ValueView};
 
 /// Tools that run a shell command.

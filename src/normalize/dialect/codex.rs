@@ -17,7 +17,8 @@ use std::borrow::Cow;
 use crate::engine::event::{Body, Failure, ModelCall, Recorded, ToolCall};
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::normalize::records::{Record, count, flag, id, json, pick, text};
-use crate::normalize::{Outcome, Report, ended, fingerprint, shell, value};
+use crate::normalize::report::{Outcome, Report};
+use crate::normalize::{ended, fingerprint, shell, value};
 use crate::otlp::LogView;
 
 /// Reads one log record.

@@ -23,9 +23,11 @@ use serde::Deserialize;
 use crate::engine::event::{Answer, Body, Failure, ModelCall, Recorded, ToolCall};
 use crate::engine::policy::Policy;
 use crate::normalize::facts::Slot;
-use crate::normalize::reading::{Reading, json_text, member_text};
+use crate::normalize::reading::Reading;
 use crate::normalize::records::{Record, count, flag, json, pick, text};
-use crate::normalize::{Outcome, Report, ended, fingerprint, shell, value};
+use crate::normalize::report::{Outcome, Report};
+use crate::normalize::texts::{json_text, member_text};
+use crate::normalize::{ended, fingerprint, shell, value};
 use crate::otlp::{LogView, ValueView};
 
 /// Reads one span.

@@ -22,11 +22,14 @@ use crate::engine::event::{Answer, Body, ModelCall, TraceId};
 use crate::normalize::answer::{self, Asked, FINAL_ANSWER, OPERATION_DETAILS};
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
-use crate::normalize::reading::{Reading, event_text, json_text, member_text};
-use crate::normalize::{Outcome, shell, value, wrappers};
+use crate::normalize::reading::Reading;
+use crate::normalize::report::Outcome;
+use crate::normalize::scopes::Dialect;
+use crate::normalize::texts::{event_text, json_text, member_text};
+use crate::normalize::{shell, value, wrappers};
 use crate::otlp::ValueView;
 
-use super::{Dialect, agentscope, logfire, plain};
+use super::{agentscope, logfire, plain};
 
 /// The span that answers several calls at once, beside those of the calls.
 pub(super) const MERGED_TOOLS: &str = "(merged tools)";

@@ -17,8 +17,10 @@ use std::borrow::Cow;
 use crate::engine::event::Recorded;
 use crate::normalize::call::{Call, HIDDEN};
 use crate::normalize::facts::{Facts, Slot};
-use crate::normalize::reading::{Reading, json_text};
-use crate::normalize::{Outcome, value, wrappers};
+use crate::normalize::reading::Reading;
+use crate::normalize::report::Outcome;
+use crate::normalize::texts::json_text;
+use crate::normalize::{value, wrappers};
 
 use super::gen_ai;
 

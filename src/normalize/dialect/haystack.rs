@@ -13,8 +13,10 @@ use std::borrow::Cow;
 
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
-use crate::normalize::reading::{Reading, json_text, member_text};
-use crate::normalize::{Outcome, reply, value};
+use crate::normalize::reading::Reading;
+use crate::normalize::report::Outcome;
+use crate::normalize::texts::{json_text, member_text};
+use crate::normalize::{reply, value};
 use crate::otlp::ValueView;
 
 /// Reads one span.

@@ -16,10 +16,10 @@ use std::borrow::Cow;
 
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
-use crate::normalize::reading::{Reading, json_text, member_text};
+use crate::normalize::reading::Reading;
+use crate::normalize::scopes::Dialect;
+use crate::normalize::texts::{json_text, member_text};
 use crate::normalize::{value, wrappers};
-
-use super::Dialect;
 
 /// The tracer of all spans that go through Laminar.
 const SCOPE: &str = "lmnr.tracer";

@@ -15,7 +15,8 @@ use std::borrow::Cow;
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
-use crate::normalize::{Outcome, value};
+use crate::normalize::report::Outcome;
+use crate::normalize::value;
 
 use super::gen_ai;
 

@@ -13,13 +13,11 @@
 //! is the name of a project and keys nothing.
 
 use crate::engine::event::Recorded;
-use crate::normalize::Outcome;
 use crate::normalize::call::{Call, HIDDEN};
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
-
-/// The exporter's scope.
-pub(super) const SCOPE: &str = "langsmith";
+use crate::normalize::report::Outcome;
+use crate::normalize::scopes::LANGSMITH;
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -70,7 +68,7 @@ fn tool(reading: &mut Reading<'_, '_>) {
 
 /// Whether the exporter was told to leave a value out. What somebody writes by hand means what it says.
 fn hides(reading: &Reading<'_, '_>, slot: Slot) -> bool {
-    reading.span.scope_name == SCOPE && reading.facts.text(slot) == Some("{}")
+    reading.span.scope_name == LANGSMITH && reading.facts.text(slot) == Some("{}")
 }
 
 #[cfg(test)]

@@ -10,11 +10,9 @@
 use crate::engine::event::{Body, ModelCall};
 use crate::normalize::history::History;
 use crate::normalize::reading::Reading;
-use crate::normalize::{Outcome, answer, names, reply, value, wrappers};
+use crate::normalize::report::Outcome;
+use crate::normalize::{answer, names, reply, value, wrappers};
 use crate::otlp::ValueView;
-
-/// The scope of the callback's own spans.
-pub(crate) const SCOPE: &str = "litellm";
 
 /// The name of the span.
 pub(super) const RAW_REQUEST: &str = "raw_gen_ai_request";

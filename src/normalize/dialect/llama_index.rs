@@ -17,14 +17,13 @@ use crate::engine::event::Answer;
 use crate::normalize::answer::{self, Asked};
 use crate::normalize::call::Call;
 use crate::normalize::history::History;
-use crate::normalize::reading::{Reading, event_text, event_value, member_text};
+use crate::normalize::reading::Reading;
 use crate::normalize::records;
 use crate::normalize::reply::Reply;
-use crate::normalize::{Outcome, value, wrappers};
+use crate::normalize::report::Outcome;
+use crate::normalize::texts::{event_text, event_value, member_text};
+use crate::normalize::{value, wrappers};
 use crate::otlp::SpanView;
-
-/// The scope of its tracer.
-pub(super) const SCOPE: &str = "llamaindex.opentelemetry.tracer";
 
 const BEGUN: &str = "LLMChatStartEvent";
 const ENDED: &str = "LLMChatEndEvent";
@@ -124,15 +123,16 @@ fn asked_in(blocks: &str) -> Vec<Asked<'_>> {
 mod tests {
     use serde_json::json;
 
-    use super::{BEGUN, ENDED, SCOPE};
+    use super::{BEGUN, ENDED};
     use crate::normalize::captured::Captured;
+    use crate::normalize::scopes::LLAMA_INDEX;
 
     /// A tool's span, whole and cut short.
     #[test]
     fn tools_are_told_by_their_step() {
         let told = |step: &str| {
             let attributes = json!({"llamaindex.step.input_event": "ToolCall", "llamaindex.step.input_summary": step});
-            Captured::new(SCOPE, "FunctionTool.acall", &attributes)
+            Captured::new(LLAMA_INDEX, "FunctionTool.acall", &attributes)
         };
         let step = "ToolCall(tool_name='search', tool_kwargs={'query': \"x's\"}, tool_id='c')";
         assert_eq!(
@@ -164,7 +164,7 @@ mod tests {
             "response.raw.model": "m", "response.additional_kwargs.prompt_tokens": "110",
             "response.raw.usage.completion_tokens": "20",
         });
-        let span = Captured::new(SCOPE, "OpenAI.achat", &json!({}));
+        let span = Captured::new(LLAMA_INDEX, "OpenAI.achat", &json!({}));
         assert_eq!(
             span.said(BEGUN, &json!({})).said(ENDED, &ended).told(),
             [
@@ -174,16 +174,16 @@ mod tests {
             ]
         );
         let words = json!({"response.message.blocks": r#"[{"block_type": "text", "text": "Done, all of it."}]"#});
-        let span = Captured::new(SCOPE, "OpenAI.achat", &json!({})).said(ENDED, &words);
+        let span = Captured::new(LLAMA_INDEX, "OpenAI.achat", &json!({})).said(ENDED, &words);
         assert!(span.told()[0].starts_with("model ? 0+0 Text("));
-        let failed = Captured::new(SCOPE, "OpenAI.achat", &json!({})).said(BEGUN, &json!({}));
+        let failed = Captured::new(LLAMA_INDEX, "OpenAI.achat", &json!({})).said(BEGUN, &json!({}));
         assert_eq!(failed.failed("refused").told().len(), 1);
     }
 
     /// The root is the request; steps tell nothing.
     #[test]
     fn the_root_is_the_request() {
-        let root = || Captured::new(SCOPE, "FunctionAgent.run", &json!({}));
+        let root = || Captured::new(LLAMA_INDEX, "FunctionAgent.run", &json!({}));
         assert_eq!(root().root().told(), ["UserMessage", "end"]);
         assert!(root().told().is_empty());
     }

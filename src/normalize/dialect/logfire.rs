@@ -14,8 +14,10 @@ use std::borrow::Cow;
 use crate::engine::event::Recorded;
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
-use crate::normalize::reading::{Reading, json_text};
-use crate::normalize::{Outcome, value};
+use crate::normalize::reading::Reading;
+use crate::normalize::report::Outcome;
+use crate::normalize::texts::json_text;
+use crate::normalize::value;
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {

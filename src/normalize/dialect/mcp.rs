@@ -13,17 +13,17 @@
 
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
-use crate::normalize::reading::{Reading, json_text, member_text};
-use crate::normalize::{Outcome, value};
+use crate::normalize::reading::Reading;
+use crate::normalize::report::Outcome;
+use crate::normalize::scopes::LOGFIRE_MCP;
+use crate::normalize::texts::{json_text, member_text};
+use crate::normalize::value;
 
 use super::gen_ai;
 
-/// The scope of Logfire's spans of the protocol.
-pub(super) const LOGFIRE: &str = "logfire.mcp";
-
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
-    if reading.span.scope_name == LOGFIRE {
+    if reading.span.scope_name == LOGFIRE_MCP {
         return message(reading);
     }
     let facts = reading.facts;
@@ -93,7 +93,7 @@ mod tests {
             let attributes = json!({"request": request.to_string(), "response": response, "rpc.method": method,
                 "logfire.msg_template": "MCP request: tools/call search"});
             Captured::new(
-                super::LOGFIRE,
+                crate::normalize::scopes::LOGFIRE_MCP,
                 "MCP request: tools/call search",
                 &attributes,
             )

@@ -26,12 +26,14 @@ use crate::normalize::answer::{self, Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use crate::normalize::facts::{ASKED_MAX, Facts, Slot};
 use crate::normalize::given::{self, ToolAnswer};
 use crate::normalize::history::History;
-use crate::normalize::reading::{json_text, member_text, messages_text};
 use crate::normalize::records::{Record, text};
-use crate::normalize::{Outcome, Report, names, usage, value};
+use crate::normalize::report::{Outcome, Report};
+use crate::normalize::scopes::Dialect;
+use crate::normalize::texts::{json_text, member_text, messages_text};
+use crate::normalize::{names, usage, value};
 use crate::otlp::LogView;
 
-use super::{Dialect, gen_ai};
+use super::gen_ai;
 
 /// Reads one log record. `out` has what was told of the records before it.
 pub(super) fn log(

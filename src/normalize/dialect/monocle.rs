@@ -18,13 +18,12 @@ use std::borrow::Cow;
 use crate::engine::event::Answer;
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
-use crate::normalize::reading::{Reading, event_text, event_value, json_text};
+use crate::normalize::reading::Reading;
 use crate::normalize::records;
 use crate::normalize::reply::Reply;
-use crate::normalize::{Outcome, answer, value, wrappers};
-
-/// The scope of its tracer.
-pub(super) const SCOPE: &str = "monocle_apptrace";
+use crate::normalize::report::Outcome;
+use crate::normalize::texts::{event_text, event_value, json_text};
+use crate::normalize::{answer, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -118,15 +117,15 @@ fn handoff(reading: &mut Reading<'_, '_>) {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::SCOPE;
     use crate::normalize::captured::Captured;
+    use crate::normalize::scopes::MONOCLE;
 
     fn span(kind: &str, more: &Value) -> Captured {
         let mut attributes =
             json!({"span.type": kind, "entity.1.name": "search", "entity.2.name": "support"});
         let more = more.as_object().unwrap().clone();
         attributes.as_object_mut().unwrap().extend(more);
-        Captured::new(SCOPE, "search", &attributes)
+        Captured::new(MONOCLE, "search", &attributes)
     }
 
     /// Arguments as Python prints them, of any kind of tool, and a call that raised.

@@ -27,12 +27,15 @@ use crate::engine::event::{Answer, Body, ModelCall, Recorded, RunEnd};
 use crate::normalize::answer::FINAL_ANSWER;
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
-use crate::normalize::reading::{Reading, json_text, member_text};
+use crate::normalize::reading::Reading;
+use crate::normalize::report::Outcome;
+use crate::normalize::scopes::watched;
+use crate::normalize::texts::{json_text, member_text};
 use crate::normalize::value::{self, Object};
-use crate::normalize::{Outcome, wrappers};
+use crate::normalize::wrappers;
 use crate::otlp::ValueView;
 
-use super::{langgraph, watched};
+use super::langgraph;
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {

@@ -17,11 +17,14 @@ use std::borrow::Cow;
 use crate::engine::event::Recorded;
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
-use crate::normalize::reading::{Reading, json_text, member_text};
+use crate::normalize::reading::Reading;
+use crate::normalize::report::Outcome;
+use crate::normalize::scopes::watched;
+use crate::normalize::texts::{json_text, member_text};
 use crate::normalize::value::{self, Object};
-use crate::normalize::{Outcome, wrappers};
+use crate::normalize::wrappers;
 
-use super::{gen_ai, langgraph, watched};
+use super::{gen_ai, langgraph};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {

@@ -21,8 +21,10 @@ use std::borrow::Cow;
 use crate::normalize::answer::FINAL_ANSWER;
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
-use crate::normalize::reading::{Reading, json_text, member_text};
-use crate::normalize::{Outcome, reply, value, wrappers};
+use crate::normalize::reading::Reading;
+use crate::normalize::report::Outcome;
+use crate::normalize::texts::{json_text, member_text};
+use crate::normalize::{reply, value, wrappers};
 
 use super::{gen_ai, laminar};
 

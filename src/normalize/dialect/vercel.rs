@@ -16,8 +16,10 @@ use std::borrow::Cow;
 
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
-use crate::normalize::reading::{Reading, member_text};
-use crate::normalize::{Outcome, value, wrappers};
+use crate::normalize::reading::Reading;
+use crate::normalize::report::Outcome;
+use crate::normalize::texts::member_text;
+use crate::normalize::{value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {

@@ -1,0 +1,57 @@
+//! Values of attributes and events, and members of JSON, as texts.
+
+use std::borrow::Cow;
+
+use crate::otlp::{SpanView, ValueView};
+
+use super::value;
+
+/// A value as text: the text itself, or the JSON of a structured value; `None` where there is none.
+pub(super) fn json_text(value: ValueView<'_>) -> Option<Cow<'_, str>> {
+    match value {
+        ValueView::Empty => None,
+        ValueView::Str(text) => Some(Cow::Borrowed(text)),
+        structured => {
+            let mut text = String::new();
+            structured.write_json(&mut text);
+            Some(Cow::Owned(text))
+        }
+    }
+}
+
+/// Messages as a JSON list, however often they were written as text: as a whole, or each on its own.
+pub(super) fn messages_text(messages: ValueView<'_>) -> Option<Cow<'_, str>> {
+    let text = json_text(messages)?;
+    let text = if text.starts_with('"') {
+        Cow::Owned(value::unquote(&text).into_owned())
+    } else {
+        text
+    };
+    if !text.starts_with("[\"{") {
+        return Some(text);
+    }
+    let Ok(each) = serde_json::from_str::<Vec<Cow<'_, str>>>(&text) else {
+        return Some(text);
+    };
+    Some(Cow::Owned(format!("[{}]", each.join(","))))
+}
+
+/// What an event of a name says under a key, the first that has it.
+pub(super) fn event_text<'a>(span: &SpanView<'a>, event: &str, key: &str) -> Option<Cow<'a, str>> {
+    json_text(event_value(span, event, key)?)
+}
+
+/// The same as it stands.
+pub(super) fn event_value<'a>(
+    span: &SpanView<'a>,
+    event: &str,
+    key: &str,
+) -> Option<ValueView<'a>> {
+    let mut named = span.events.iter().filter(|other| other.name == event);
+    named.find_map(|event| event.attributes.find(key))
+}
+
+/// The member of a JSON text at a path: a text without its quotation marks, anything else as JSON.
+pub(super) fn member_text<'t>(json: &'t str, path: &[&str]) -> Option<Cow<'t, str>> {
+    value::member(json, path).map(value::unquote)
+}
