@@ -72,6 +72,7 @@ impl OtlpLogs {
     }
 
     async fn try_to_export(&mut self, records: Vec<LogRecord>) -> Answer {
+        let sent = records.len() as u64;
         let request = Request::from_parts(
             self.metadata.clone(),
             Extensions::default(),
@@ -83,7 +84,7 @@ impl OtlpLogs {
                 .max_decoding_message_size(REPLY_BYTES_MAX)
         });
         match client.export(request).await {
-            Ok(reply) => taken(reply.into_inner()),
+            Ok(reply) => taken(reply.into_inner(), sent),
             Err(status) => match (status.code(), grpc::refused(&status, &self.endpoint)) {
                 // Another key may mend it, as with the webhook.
                 (Code::Unauthenticated | Code::PermissionDenied, Answer::Refused { reason }) => {
@@ -95,10 +96,11 @@ impl OtlpLogs {
     }
 }
 
-fn taken(reply: ExportLogsServiceResponse) -> Answer {
+/// What the receiver says of so many records. It may say that it refused more than there were.
+fn taken(reply: ExportLogsServiceResponse, sent: u64) -> Answer {
     match reply.partial_success {
         Some(partial) if partial.rejected_log_records > 0 => Answer::Partly {
-            refused: partial.rejected_log_records.unsigned_abs(),
+            refused: partial.rejected_log_records.unsigned_abs().min(sent),
             reason: format!(
                 "the receiver refused some alerts: {}",
                 clean(&partial.error_message)
@@ -275,6 +277,17 @@ mod tests {
         OtlpLogs::new("collector", "", &settings).expect("settings that work")
     }
 
+    /// Says that it took the records but for so many.
+    fn in_part(rejected_log_records: i64, why: &str) -> Reply {
+        let partial = ExportLogsPartialSuccess {
+            rejected_log_records,
+            error_message: why.to_owned(),
+        };
+        Ok(ExportLogsServiceResponse {
+            partial_success: Some(partial),
+        })
+    }
+
     async fn sent(reply: fn() -> Reply) -> Answer {
         let (_, address) = Collector::serve(reply).await;
         otlp_logs(format!("http://{address}"))
@@ -373,20 +386,16 @@ mod tests {
         assert_eq!(answer, Answer::later(reason), "another key may mend it");
         let answer = sent(|| Err(Status::unknown("?"))).await;
         assert!(matches!(answer, Answer::Refused { .. }), "{answer:?}");
-        let answer = sent(|| {
-            let partial = ExportLogsPartialSuccess {
-                rejected_log_records: 1,
-                error_message: "old".to_owned(),
-            };
-            Ok(ExportLogsServiceResponse {
-                partial_success: Some(partial),
-            })
-        })
-        .await;
-        assert!(
-            matches!(answer, Answer::Partly { refused: 1, .. }),
-            "{answer:?}"
-        );
+        for answer in [
+            sent(|| in_part(1, "old")).await,
+            // It was sent one.
+            sent(|| in_part(i64::MAX, "old")).await,
+        ] {
+            assert!(
+                matches!(answer, Answer::Partly { refused: 1, .. }),
+                "{answer:?}"
+            );
+        }
     }
 
     // Given a reply larger than anything a collector has to say, one that never comes, and a collector that is not there;
@@ -457,16 +466,7 @@ mod tests {
     // Given a reply larger than anything that a collector has to say; it is not read.
     #[tokio::test]
     async fn large_replies_are_not_read() {
-        let answer = sent(|| {
-            let partial = ExportLogsPartialSuccess {
-                rejected_log_records: 0,
-                error_message: "x".repeat(1 << 20),
-            };
-            Ok(ExportLogsServiceResponse {
-                partial_success: Some(partial),
-            })
-        })
-        .await;
+        let answer = sent(|| in_part(0, &"x".repeat(1 << 20))).await;
         assert!(!matches!(answer, Answer::Taken), "{answer:?}");
     }
 

@@ -34,7 +34,8 @@ const REQUEST: &[u8] =
 #[derive(Clone)]
 enum Say {
     Take,
-    TakePartly,
+    /// But for so many items.
+    TakePartly(i64),
     /// gRPC's status over gRPC, HTTP's over HTTP.
     Fail(Code, u16),
     /// A proxy's page.
@@ -122,14 +123,14 @@ impl Upstream {
 }
 
 fn reply(say: &Say) -> Vec<u8> {
-    let partial = matches!(say, Say::TakePartly).then(|| ExportTracePartialSuccess {
-        rejected_spans: 3,
-        error_message: "too\u{1b}[2J old".to_owned(),
-    });
-    ExportTraceServiceResponse {
-        partial_success: partial,
-    }
-    .encode_to_vec()
+    let partial_success = match *say {
+        Say::TakePartly(rejected_spans) => Some(ExportTracePartialSuccess {
+            rejected_spans,
+            error_message: "too\u{1b}[2J old".to_owned(),
+        }),
+        _ => None,
+    };
+    ExportTraceServiceResponse { partial_success }.encode_to_vec()
 }
 
 fn over_http(say: &Say) -> Response<Body> {
@@ -338,10 +339,26 @@ async fn refusals_are_told_in_their_words() {
 #[tokio::test]
 async fn partial_success_is_final() {
     for protocol in PROTOCOLS {
-        let (progress, sent) = passed(protocol, [Say::TakePartly]).await;
+        let (progress, sent) = passed(protocol, [Say::TakePartly(3)]).await;
         assert_eq!((progress.sent, progress.items_refused, sent), (1, 3, 1));
         let said = progress.last_error.expect("told");
         assert!(said.contains("old") && !said.contains('\u{1b}'), "{said}");
+    }
+}
+
+/// Given an upstream that says that it left out more than it was sent, that is believed as far as it can be true, each time.
+#[tokio::test]
+async fn no_more_is_left_out_than_was_sent() {
+    for protocol in PROTOCOLS {
+        let upstream = Upstream::serve(vec![Say::TakePartly(i64::MAX); 3]).await;
+        let forwards = queue(upstream.settings(protocol));
+        for _ in 0..3 {
+            forwards.pass(Signal::Traces, REQUEST);
+        }
+        let progress = settled(&forwards).await;
+        forwards.drain(soon()).await;
+        assert_eq!(progress.sent, 3);
+        assert_eq!(progress.items_refused, 3 * (REQUEST.len() as u64 / 2));
     }
 }
 

@@ -120,9 +120,10 @@ impl OverGrpc {
     }
 
     async fn send(&self, signal: Signal, message: Bytes) -> Answer {
+        let bytes = message.len();
         let request = Request::from_parts(self.metadata.clone(), Extensions::default(), message);
         match self.call(signal, request).await {
-            Ok(reply) => taken(&reply),
+            Ok(reply) => taken(&reply, bytes),
             Err(status) => grpc::refused(&status, &self.endpoint),
         }
     }
@@ -225,7 +226,7 @@ impl OverHttp {
             .headers(self.headers.clone())
             .body(self.body(message));
         match posting.send().await {
-            Ok(reply) => answer(reply).await,
+            Ok(reply) => answer(reply, message.len()).await,
             Err(error) => Answer::later(http::unsent(error)),
         }
     }
@@ -284,7 +285,7 @@ fn headers(settings: &[(String, Secret)]) -> Result<HeaderMap, Fault> {
 
 /// What a reply over HTTP means: OTLP has four statuses repeated, and no other. Why it is none that was hoped for stands in a
 /// `google.rpc.Status`.
-async fn answer(reply: Response) -> Answer {
+async fn answer(reply: Response, bytes: usize) -> Answer {
     let status = reply.status();
     let after = http::asked_wait(&reply);
     let is_protobuf = reply
@@ -293,7 +294,7 @@ async fn answer(reply: Response) -> Answer {
         .is_some_and(|kind| kind.as_bytes().starts_with(PROTOBUF.as_bytes()));
     let body = http::read_bounded(reply).await;
     if status.is_success() {
-        return taken(&body);
+        return taken(&body, bytes);
     }
     let said = if is_protobuf {
         // One that cannot be read says nothing.
@@ -312,19 +313,24 @@ async fn answer(reply: Response) -> Answer {
     }
 }
 
-/// What the upstream says of a request that it took. The replies of the three signals have the same fields; one that
-/// cannot be read says nothing.
-fn taken(reply: &[u8]) -> Answer {
+/// What the upstream says of a request of so many bytes that it took. The replies of the three signals have the same fields; one
+/// that cannot be read says nothing. What it left out is believed as far as a request can have as many items, of which each has
+/// at least two bytes.
+fn taken(reply: &[u8], bytes: usize) -> Answer {
     let reply = ExportTraceServiceResponse::decode(reply).unwrap_or_default();
     match reply.partial_success {
-        Some(partial) if partial.rejected_spans > 0 => Answer::Partly {
-            refused: partial.rejected_spans.unsigned_abs(),
-            reason: format!(
-                "the receiver left out {}: {}",
-                counted(partial.rejected_spans.unsigned_abs(), "item"),
-                clean(&partial.error_message)
-            ),
-        },
+        Some(partial) if partial.rejected_spans > 0 => {
+            let most = bytes as u64 / 2;
+            let refused = partial.rejected_spans.unsigned_abs().min(most);
+            Answer::Partly {
+                refused,
+                reason: format!(
+                    "the receiver left out {}: {}",
+                    counted(refused, "item"),
+                    clean(&partial.error_message)
+                ),
+            }
+        }
         _ => Answer::Taken,
     }
 }
