@@ -18,7 +18,7 @@ use super::otlp::{attribute, int, string, text};
 use super::otlp_logs::OtlpLogs;
 use super::retry::Attempts;
 use super::settings::Retry;
-use super::{Answer, Entry};
+use super::{Answer, Entry, shortened};
 use crate::engine::guard::Given;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
@@ -60,13 +60,13 @@ impl Verdicts {
             let mut batch = Vec::new();
             match first {
                 Ok(given) => batch.push(given),
-                Err(RecvError::Lagged(missed)) => self.miss(missed, TOO_MANY.to_owned()),
+                Err(RecvError::Lagged(missed)) => self.miss(missed, TOO_MANY),
                 Err(RecvError::Closed) => return,
             }
             while batch.len() < TOGETHER {
                 match self.given.try_recv() {
                     Ok(given) => batch.push(given),
-                    Err(TryRecvError::Lagged(missed)) => self.miss(missed, TOO_MANY.to_owned()),
+                    Err(TryRecvError::Lagged(missed)) => self.miss(missed, TOO_MANY),
                     Err(TryRecvError::Empty | TryRecvError::Closed) => break,
                 }
             }
@@ -84,21 +84,21 @@ impl Verdicts {
             let records = batch.iter().map(|given| log_record(given)).collect();
             let (reason, after) = match self.sink.export(records).await {
                 Answer::Taken => return,
-                Answer::Partly { refused, reason } => return self.miss(refused, reason),
-                Answer::Refused { reason } => return self.miss(all, reason),
+                Answer::Partly { refused, reason } => return self.miss(refused, &reason),
+                Answer::Refused { reason } => return self.miss(all, &reason),
                 Answer::Later { reason, after } => (reason, after),
             };
             let wait = attempts.next_wait(after).filter(|_| !last_attempt);
             let Some(wait) = wait else {
-                return self.miss(all, reason);
+                return self.miss(all, &reason);
             };
             self.entry.update(|progress| progress.retries += 1);
             let _ = timeout(wait, self.leaving.cancelled()).await;
         }
     }
 
-    fn miss(&mut self, verdicts: u64, reason: String) {
-        self.given_up.add(verdicts, reason);
+    fn miss(&mut self, verdicts: u64, reason: &str) {
+        self.given_up.add(verdicts, shortened(reason));
         self.entry.update(|progress| progress.missed += verdicts);
     }
 }
@@ -146,5 +146,41 @@ fn log_record(given: &Given) -> LogRecord {
             .map(|trace| trace.0.to_vec())
             .unwrap_or_default(),
         ..LogRecord::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::broadcast;
+
+    use super::*;
+    use crate::export::given_up::Item;
+    use crate::export::samples::Log;
+    use crate::export::{OtlpLogsSettings, REASON_CHARS_MAX};
+
+    // Given a receiver that has much to say of what it does not take; the log has the beginning of it.
+    #[test]
+    fn a_long_refusal_is_cut() {
+        let log = Log::default();
+        let _reading = log.read();
+        let settings = OtlpLogsSettings::new("http://127.0.0.1:1");
+        let mut verdicts = Verdicts {
+            sink: OtlpLogs::new("backend", "", &settings).expect("settings that work"),
+            retry: Retry::default(),
+            entry: Entry {
+                name: "backend".to_owned(),
+                kind: "otlp_logs",
+                keeps_cursor: true,
+                progress: Arc::default(),
+            },
+            given: broadcast::Sender::new(1).subscribe(),
+            given_up: GivenUp::new("backend", Item::Verdicts),
+            leaving: CancellationToken::new(),
+        };
+        verdicts.miss(2, &"no ".repeat(20_000));
+        assert_eq!(verdicts.entry.progress().missed, 2);
+        let lines = log.lines();
+        let said = lines[0]["reason"].as_str().expect("a text");
+        assert_eq!(said.len(), REASON_CHARS_MAX);
     }
 }
