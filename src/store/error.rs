@@ -91,6 +91,8 @@ pub enum StoreError {
         reason: Arc<str>,
         /// Whether it was the disk that refused; see [`StoreError::is_disk_trouble`].
         is_disk_trouble: bool,
+        /// Whether it was for want of room.
+        is_full: bool,
     },
     /// The store has been closed.
     #[error("the store is closed")]
@@ -135,7 +137,11 @@ impl StoreError {
     /// Whether there is no room on the disk.
     pub(super) fn is_full(&self) -> bool {
         let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
-        matches!(self, Self::Io { source, .. } if kinds.contains(&source.kind()))
+        match self {
+            Self::Io { source, .. } => kinds.contains(&source.kind()),
+            Self::Failed { is_full, .. } => *is_full,
+            _ => false,
+        }
     }
 
     /// What sled refused, in our words.

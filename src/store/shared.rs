@@ -430,6 +430,7 @@ impl Shared {
         let failure = self.failure.get_or_init(|| StoreError::Failed {
             reason: error.to_string().into(),
             is_disk_trouble: error.is_disk_trouble(),
+            is_full: error.is_full(),
         });
         failure.clone()
     }

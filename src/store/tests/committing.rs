@@ -179,6 +179,18 @@ async fn after_a_failed_commit_nothing_is_committed() {
     }
 }
 
+/// Given a write for which there is no room, those who come later are told so, too: who opens the store may make room for it.
+#[tokio::test]
+async fn a_lack_of_room_stays_one() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let dir = TempDir::new().unwrap();
+    let store = open_with(dir.path(), |journal| journal.divert(full));
+    for _ in 0..2 {
+        let error = store.commit(idle("run", 1)).await.unwrap_err();
+        assert!(error.is_full() && error.is_disk_trouble(), "{error}");
+    }
+}
+
 /// Given a closed store, writes are refused as such, and reads still answer.
 #[tokio::test]
 async fn a_closed_store_can_still_be_read() {
