@@ -271,12 +271,17 @@ impl<'store> Policies<'store> {
         if let Some(policy) = self.by_hash.get(&hash) {
             return Ok(policy.clone());
         }
-        let stored = self.store.policy(hash)?;
-        let policy = match stored.map(|json| serde_json::from_str(&json)) {
-            Some(Ok(policy)) => Arc::new(policy),
-            unreadable => {
+        let stored = match self.store.policy(hash) {
+            Ok(Some(json)) => serde_json::from_str(&json).map_err(|error| error.to_string()),
+            Ok(None) => Err("it is missing".to_owned()),
+            Err(error @ StoreError::Unreadable { .. }) => Err(error.to_string()),
+            Err(error) => return Err(error),
+        };
+        let policy = match stored {
+            Ok(policy) => Arc::new(policy),
+            Err(why) => {
                 warn!(
-                    missing = unreadable.is_none(),
+                    why,
                     "a policy of the journal cannot be read; the present one takes its place"
                 );
                 self.present.clone()

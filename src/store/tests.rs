@@ -147,6 +147,18 @@ impl Store {
         let spoilt = self.inner.shared.write(spoil);
         spoilt.expect("the record can be written");
     }
+
+    /// Has what is kept of a policy be no text.
+    pub(crate) fn spoil_policy(&self, hash: u64) {
+        let spoil = |db: &sled::Db| {
+            let mut writes = pieces::Writes::default();
+            writes.remove_stored(db, &keys::policy(hash))?;
+            writes.put_pieces(&keys::policy(hash), b"{\xff");
+            writes.apply(db)
+        };
+        let spoilt = self.inner.shared.write(spoil);
+        spoilt.expect("the record can be written");
+    }
 }
 
 /// A look at the database without the store.

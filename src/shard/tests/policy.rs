@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{A, Settings, calls, policy, profile, settings, start, still, view};
+use super::{
+    A, Settings, calls, kill, open, policy, profile, settings, start, still, submit, view,
+};
 use crate::engine::warning::{Rule, Warning};
 use crate::shard::{NamedPolicy, RunFilter};
 
@@ -48,4 +50,23 @@ async fn what_was_read_by_a_policy_is_judged_by_it() {
     assert_eq!(named, [old, new, old]);
     let all = shards.runs(&RunFilter::default(), 10, None).await.unwrap();
     assert_eq!(all.runs.len(), 3);
+}
+
+/// Given a journal whose policy cannot be read any more, the daemon starts all the same, and judges by the present one.
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_cannot_be_read_keeps_nobody_from_starting() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), settings()).await;
+    let other = profile::Name::Automatos.policy();
+    shards.set_policy(&Arc::new(other)).await.unwrap();
+    submit(&shards, calls(A, Some("r"), 0..2)).await;
+    let hash = shards.policy().hash;
+    kill(shards).await;
+    let store = open(dir.path()).await;
+    store.spoil_policy(hash);
+    store.close().await.unwrap();
+
+    let shards = start(dir.path(), settings()).await;
+    assert_eq!(view(&shards, "r").await.tool_calls, 2);
 }
