@@ -241,6 +241,8 @@ impl Plan {
         let mut exporters = settings.exporters.clone();
         for exporter in &mut exporters {
             tenant.name().clone_into(&mut exporter.tenant);
+            // Each tenant has a log of alerts of its own.
+            exporter.shown = Arc::default();
         }
         let defaults = store::Options::default();
         let cache_bytes = defaults.cache_bytes.min(cache_bytes_max);

@@ -452,7 +452,7 @@ impl Sink {
     }
 
     /// Whether what was missed while the daemon was away is delivered at the next start. Nobody was looking at the
-    /// terminal then.
+    /// terminal then. Within a process it goes on where it was, too.
     fn keeps_cursor(&self) -> bool {
         !matches!(self, Self::Terminal(_))
     }

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +32,8 @@ pub(super) struct Outbox {
     tried: Tried,
     /// The newest alert that is settled.
     cursor: u64,
+    /// See [`ExporterSettings::shown`].
+    shown: Arc<AtomicU64>,
     /// Most alerts in the next batch. Halved where several are refused together, so that one which its receiver never takes is
     /// lost alone; doubled where they are taken.
     together: usize,
@@ -55,12 +58,12 @@ impl Outbox {
     ) -> Result<Self, StartError> {
         let sink = Sink::new(&settings)?;
         let entry = Entry {
-            name: settings.name,
+            name: settings.name.clone(),
             kind: sink.kind(),
             keeps_cursor: sink.keeps_cursor(),
             progress: Arc::default(),
         };
-        let cursor = resume(&store, &sink, &entry.name)?;
+        let cursor = resume(&store, &sink, &settings)?;
         let given_up = GivenUp::new(&entry.name, Item::Alerts);
         let retry = settings.retry;
         let together = sink.batch_max();
@@ -74,6 +77,7 @@ impl Outbox {
             },
             tried: Tried::new(retry.max_elapsed),
             cursor,
+            shown: settings.shown,
             together,
             given_up,
             trouble_told: false,
@@ -236,6 +240,7 @@ impl Outbox {
     }
 
     fn show_cursor(&self) {
+        self.shown.store(self.cursor + 1, Ordering::Relaxed);
         self.entry.update(|progress| progress.cursor = self.cursor);
     }
 
@@ -282,15 +287,18 @@ impl Outbox {
     }
 }
 
-/// Where an exporter goes on: behind what it delivered in an earlier process, or behind everything that is published.
+/// Where an exporter goes on: behind what it delivered, or behind everything that is published. A terminal goes on behind what it
+/// has shown in this process: what a store that failed did not come to publish is there when it is opened anew.
 ///
 /// The store keeps the cursor of the *next* alert, so that its 0 means that the exporter is new.
-fn resume(store: &Store, sink: &Sink, name: &str) -> Result<u64, StoreError> {
+fn resume(store: &Store, sink: &Sink, settings: &ExporterSettings) -> Result<u64, StoreError> {
     let newest = store.last_cursor();
-    if !sink.keeps_cursor() {
-        return Ok(newest);
-    }
-    Ok(match store.exporter_cursor(name)? {
+    let next = if sink.keeps_cursor() {
+        store.exporter_cursor(&settings.name)?
+    } else {
+        settings.shown.load(Ordering::Relaxed)
+    };
+    Ok(match next {
         0 => newest,
         next => newest.min(next - 1),
     })
@@ -361,8 +369,27 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::samples::alert;
+    use crate::export::samples::{alert, publish, store};
     use crate::export::{Kind, WebhookSettings};
+
+    /// Given a terminal that is started again in one process, as when a store has failed and is opened anew, it goes on where it
+    /// was; one of a new process begins with what is published from then on.
+    #[tokio::test]
+    async fn a_terminal_goes_on_within_a_process() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = store(dir.path());
+        let begins_behind = |settings: &ExporterSettings| {
+            let begun = Outbox::new(store.clone(), settings.clone(), CancellationToken::new());
+            begun.expect("settings that work").cursor
+        };
+        let settings = ExporterSettings::new("terminal", Kind::Terminal);
+        publish(&store, vec![alert(1, 1)]).await;
+        assert_eq!(begins_behind(&settings), 1);
+        publish(&store, vec![alert(2, 1)]).await;
+        assert_eq!(begins_behind(&settings), 1);
+        let of_another = ExporterSettings::new("terminal", Kind::Terminal);
+        assert_eq!(begins_behind(&of_another), 2);
+    }
 
     /// A batch as it is sent: ids and revisions, how many are left out, and where it ends.
     fn told(batch: &Batch) -> (Vec<(u64, u32)>, u64, u64) {
