@@ -53,7 +53,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 }
 
 /// Addresses that carry an IPv4 address are what that is: mapped, translated (NAT64) and 6to4. Of the rest only global
-/// unicast is public, without tunnels (Teredo) and documentation.
+/// unicast is public, without what protocols have for themselves (Teredo and benchmarks among them) and documentation.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let segments = address.segments();
     let embedded = |high: u16, low: u16| {
@@ -65,7 +65,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
             embedded(high, low)
         }
         [0x2002, high, low, ..] => embedded(high, low),
-        [0x2001, 0 | 0xdb8, ..] => false,
+        [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
@@ -103,7 +103,10 @@ mod tests {
             "64:ff9b:1::1",
             "2002:7f00:1::",
             "2001:0:1::1",
+            "2001:2::1",
+            "2001:10::1",
             "2001:db8::1",
+            "3fff:fff::1",
             "fc00::1",
             "fd12:3456::1",
             "fe80::1",
@@ -121,7 +124,9 @@ mod tests {
             "172.32.0.1",
             "192.169.0.1",
             "223.255.255.255",
+            "2001:200::1",
             "2606:4700::1111",
+            "3fff:1000::1",
             "::ffff:1.1.1.1",
             "64:ff9b::101:101",
             "2002:101:101::1",
