@@ -40,6 +40,8 @@ pub(super) struct Shared {
     pub(super) dir: PathBuf,
     pub(super) alerts_max: u64,
     cache_bytes: u64,
+    /// Bytes of disk that are held back.
+    pub(super) reserve_bytes: u64,
     /// Our own handle of the database's log, to bring it through to the disk with; none where the end of the process is all that is
     /// feared.
     pub(super) log: Option<File>,
@@ -142,6 +144,7 @@ impl Shared {
             dir,
             alerts_max: options.alerts_max.max(1),
             cache_bytes: options.cache_bytes,
+            reserve_bytes: options.reserve_bytes,
             position: AtomicU64::new(0),
             journal_start: AtomicU64::new(1),
             snapshot_start: AtomicU64::new(0),

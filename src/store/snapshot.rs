@@ -290,6 +290,8 @@ pub(super) fn keep(shared: &Arc<Shared>, every: Duration, stop: &Receiver<()>, l
                 shared.snapshot_start.store(head.start, Ordering::Release);
                 shared.snapshot_at_ms.store(head.at_ms, Ordering::Release);
                 count(&shared.tally.snapshots, 1);
+                // Where it was given up, there may be room for it by now.
+                reserve::refill(&shared.dir, shared.reserve_bytes);
             }
             Ok(None) => return,
             Err(error) => {

@@ -198,3 +198,22 @@ async fn snapshots_that_fail_are_tried_less_often() {
     }
     assert!(began.elapsed() >= (2 + 4 + 8) * every);
 }
+
+/// Given a reserve that was given up for opening the store, it is made again behind a snapshot, when there is room.
+#[tokio::test]
+async fn the_reserve_comes_back_with_a_snapshot() {
+    let dir = TempDir::new().unwrap();
+    let options = Options {
+        snapshot_every: Some(Duration::from_millis(20)),
+        reserve_bytes: 1_000,
+        ..options()
+    };
+    let store = Store::open(dir.path(), &options).unwrap();
+    assert!(reserve::spend(dir.path()));
+    store.commit(idle("run", 1)).await.unwrap();
+    let began = Instant::now();
+    while !dir.path().join(reserve::RESERVE).exists() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it comes back");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
