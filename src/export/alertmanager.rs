@@ -19,8 +19,9 @@ use crate::store::alert::Alert;
 /// clock was never set, for which there is no other time that is the same in all revisions.
 const NO_TIME: &str = "0001-01-01T00:00:00Z";
 
-/// The labels by which alerts are one group, from the widest to the narrowest.
-const GROUP_BY: [&str; 4] = ["tenant", "service", "run_id", "incident"];
+/// The labels by which alerts are one group, from the widest to the narrowest. The service is none of them: a run has that of the
+/// report which began first, and such a one may come after the alert.
+const GROUP_BY: [&str; 3] = ["tenant", "run_id", "incident"];
 
 type Texts = BTreeMap<&'static str, String>;
 
@@ -269,10 +270,10 @@ mod tests {
     #[test]
     fn a_group_key_is_written_as_prometheus_writes_it() {
         let mut alert = alert(1, 1);
-        alert.service = Some("e\u{301}té \"q\" \\ \n\t\u{1b}\u{7}\u{85}'".into());
+        alert.run_id = "e\u{301}té \"q\" \\ \n\t\u{1b}\u{7}\u{85}'".into();
         let message = Message::new("pager", "", None, &[alert]);
         let expected =
-            r#"service="e\u{301}té \"q\" \\ \n\t\x1b\a\u0085'"}"#.replace("\\u{301}", "\u{301}");
+            r#"run_id="e\u{301}té \"q\" \\ \n\t\x1b\a\u0085'"}"#.replace("\\u{301}", "\u{301}");
         assert!(
             message.group_key.ends_with(&expected),
             "{}",

@@ -481,11 +481,12 @@ mod tests {
         assert_eq!(first["authorization"], "Bearer hunter2");
         assert_eq!(first["idempotency-key"], "00000000000000ab:2");
         assert_eq!(second["idempotency-key"].len(), 32);
-        let group = r#"{}:{incident="00000000000000ab", run_id="4bf92f3577b34da6a3ce929d0e0e4736", service="research-bot"}"#;
+        let group =
+            r#"{}:{incident="00000000000000ab", run_id="4bf92f3577b34da6a3ce929d0e0e4736"}"#;
         let expected = serde_json::json!({
             "version": "4", "groupKey": group, "truncatedAlerts": 0, "status": "firing", "receiver": "pager",
             "groupLabels": {
-                "service": "research-bot", "run_id": "4bf92f3577b34da6a3ce929d0e0e4736", "incident": "00000000000000ab",
+                "run_id": "4bf92f3577b34da6a3ce929d0e0e4736", "incident": "00000000000000ab",
             },
             "commonLabels": one["alerts"][0]["labels"],
             "commonAnnotations": one["alerts"][0]["annotations"],
@@ -661,7 +662,8 @@ mod tests {
         assert!(!format!("{settings:?}").contains("hunter2"));
     }
 
-    // Given incidents that are told of together, and resolved together; each has requests of its own, all with one `groupKey`.
+    // Given incidents that are told of together, and resolved together, when an earlier report of another service has come; each
+    // has requests of its own, all with one `groupKey`.
     #[tokio::test]
     async fn an_incident_has_one_group_key() {
         let dir = tempfile::tempdir().expect("a directory");
@@ -673,8 +675,14 @@ mod tests {
         let mut sibling = alert(3, 1);
         sibling.warning.incident = 2;
         publish(&store, vec![alert(1, 1), alert(2, 1), sibling]).await;
-        publish(&store, vec![resolved(1, 2), resolved(2, 2)]).await;
-        wait_for("an empty queue", || exporters.status()[0].queue == 0).await;
+        let are_told = || exporters.status()[0].queue == 0;
+        wait_for("an empty queue", are_told).await;
+        let mut resolutions = [resolved(1, 2), resolved(2, 2)];
+        for alert in &mut resolutions {
+            alert.service = Some("frontend".into());
+        }
+        publish(&store, resolutions.into()).await;
+        wait_for("an empty queue", are_told).await;
         let mut keys = BTreeMap::<String, BTreeSet<String>>::new();
         for body in receiver.bodies() {
             for told in body["alerts"].as_array().expect("alerts") {
