@@ -21,7 +21,7 @@ use serde_json::Value;
 use self::senders::{Sender, senders};
 use super::blocking;
 use super::client::{ApiArgs, Client, Unanswered};
-use super::failure::{Failure, answer, answer_json};
+use super::failure::{Failure, answer, answer_json, read_or_not};
 use crate::render::text::{Look, Paint, clean, columns, counted, pad, wrap};
 
 /// Longest wait for a span to arrive at the API: a collector in between may hold it back for some seconds.
@@ -114,11 +114,11 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         ok: failed == 0,
         checks,
     };
-    if args.json {
-        answer_json(&report)?;
+    read_or_not(if args.json {
+        answer_json(&report)
     } else {
-        answer(&page(Look::of(&io::stdout()), &report))?;
-    }
+        answer(&page(Look::of(&io::stdout()), &report))
+    })?;
     if report.ok {
         Ok(())
     } else {

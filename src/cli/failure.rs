@@ -59,6 +59,15 @@ pub(crate) fn answer(text: &str) -> Result<(), Failure> {
     })
 }
 
+/// The outcome of showing what was found, of a command whose exit code says it as well: that holds also where nobody reads to the
+/// end, as with `eddy check … | head`.
+pub(crate) fn read_or_not(shown: Result<(), Failure>) -> Result<(), Failure> {
+    match shown {
+        Err(Failure::ReaderGone) => Ok(()),
+        shown => shown,
+    }
+}
+
 /// Writes an answer as JSON, laid out for reading, with a line break.
 pub(crate) fn answer_json<T: serde::Serialize>(value: &T) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::support::{Recording, eddy, recordings};
+use super::support::{Recording, eddy, recordings, to_nobody};
 
 /// Loops that the telemetry of a recording cannot show, and why.
 pub(crate) fn hidden(recording: &Recording) -> Option<&'static str> {
@@ -317,7 +317,8 @@ fn records_of_a_request_are_read_together() {
     assert_eq!(report["runs"][0]["tool_calls"], 3, "{report}");
 }
 
-/// Given a bar that a run does not reach, `check` exits with 3; without a bar it exits with 0 whatever it finds.
+/// Given a bar that a run does not reach, `check` exits with 3, whoever reads what it shows; without a bar it exits with 0 whatever
+/// it finds.
 #[test]
 fn a_bar_is_kept() {
     let recordings = recordings();
@@ -350,6 +351,15 @@ fn a_bar_is_kept() {
         code("langgraph-openinference-healthy", &["--fail-below", "80"]),
         Some(0)
     );
+    for (name, expected) in [
+        ("langgraph-openinference-exact-loop", 3),
+        ("langgraph-openinference-healthy", 0),
+    ] {
+        let mut command = eddy();
+        command.args(["check", "--fail-below", "80"]);
+        let output = to_nobody(command.args(&recording(name).files));
+        assert_eq!(output.status.code(), Some(expected), "{output:?}");
+    }
 }
 
 /// Given workers whose spans name one session and different runs; what they do together is seen, in any order, and listed as a

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::access::{asks_for_certificates, configured, fixture};
 use super::reload::looping;
-use super::support::{Daemon, Sender, eddy, free_port, output_of, runtime};
+use super::support::{Daemon, Sender, eddy, free_port, output_of, runtime, to_nobody};
 
 /// A check of these names, as it came out.
 type Found<'a> = (&'a str, &'a str);
@@ -111,6 +111,8 @@ fn what_is_wrong_is_named() {
     command.arg(format!("--otlp-grpc={nobody}"));
     let failed = [("API", "failed"), ("OTLP/gRPC", "failed")];
     check(&found(&mut command), &failed, "start one with `eddy`");
+    // Whoever reads it.
+    assert_eq!(to_nobody(&mut command).status.code(), Some(1));
 
     let away = format!("http://{nobody}");
     let (_directory, guarded) = configured(&format!(

@@ -56,6 +56,14 @@ pub(crate) fn eddy() -> Command {
     Command::new(program())
 }
 
+/// What becomes of a program whose answer nobody reads, as with `eddy … | head` when `head` has seen enough.
+pub(crate) fn to_nobody(command: &mut Command) -> Output {
+    let (reader, writer) = std::io::pipe().expect("there is room for a pipe");
+    drop(reader);
+    let output = command.stdout(writer).output();
+    output.expect("the program runs")
+}
+
 /// What a program says that must end by itself, and soon: one that is to refuse its work must not be found at it.
 pub(crate) fn output_of(command: &mut Command) -> Output {
     let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());

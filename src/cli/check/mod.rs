@@ -14,7 +14,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::ConfigArgs;
-use super::failure::{Failure, answer, answer_json};
+use super::failure::{Failure, answer, answer_json, read_or_not};
 use crate::config;
 use crate::engine::RunState;
 use crate::engine::policy::Policy;
@@ -57,7 +57,7 @@ struct Answer {
 
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let (reader, runs) = replayed(args)?;
-    show(args, &reader, &runs)?;
+    read_or_not(show(args, &reader, &runs))?;
     judge(args, &runs)
 }
 
