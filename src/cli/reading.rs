@@ -124,25 +124,32 @@ pub(super) async fn every_run(client: &Client) -> Result<Vec<RunJson>, Failure> 
 /// The newest runs, page by page, and whether there are more. A page may be short, or empty, before the last.
 async fn newest(client: &Client, args: &RunsArgs) -> Result<(Vec<RunJson>, bool), Failure> {
     let limit = args.limit as usize;
-    let statuses = args.status.join(",");
     let mut runs = Vec::new();
     let mut token = String::new();
-    loop {
-        let size = (limit - runs.len()).min(PAGE_MAX).to_string();
-        let mut query = vec![("limit", size.as_str())];
-        let optional = [
-            ("page_token", token.as_str()),
-            ("status", statuses.as_str()),
-            ("agent", args.agent.as_deref().unwrap_or_default()),
-        ];
-        query.extend(optional.into_iter().filter(|(_, value)| !value.is_empty()));
-        let page: Page = client.get(&["v1", "runs"], &query).await?;
+    while runs.len() < limit {
+        let page = page(client, args, limit - runs.len(), &token).await?;
         runs.extend(page.runs);
         match page.next_page_token {
-            Some(next) if runs.len() < limit => token = next,
-            next => return Ok((runs, next.is_some())),
+            Some(next) => token = next,
+            None => return Ok((runs, false)),
         }
     }
+    // A full page has a token also where nothing is behind it.
+    let behind = page(client, args, 1, &token).await?;
+    let more = !behind.runs.is_empty() || behind.next_page_token.is_some();
+    Ok((runs, more))
+}
+
+async fn page(client: &Client, args: &RunsArgs, most: usize, token: &str) -> Result<Page, Failure> {
+    let (size, statuses) = (most.min(PAGE_MAX).to_string(), args.status.join(","));
+    let mut query = vec![("limit", size.as_str())];
+    let optional = [
+        ("page_token", token),
+        ("status", statuses.as_str()),
+        ("agent", args.agent.as_deref().unwrap_or_default()),
+    ];
+    query.extend(optional.into_iter().filter(|(_, value)| !value.is_empty()));
+    Ok(client.get(&["v1", "runs"], &query).await?)
 }
 
 #[cfg(test)]

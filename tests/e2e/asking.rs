@@ -92,7 +92,8 @@ fn arguments_are_shown_where_that_is_configured() {
     }
 }
 
-/// Given a daemon elsewhere than at the default address, the commands that its terminal and a list of its runs show lead to it.
+/// Given a daemon elsewhere than at the default address, the commands that its terminal and a list of its runs show lead to it; a
+/// list that has all runs shows none.
 #[cfg(unix)]
 #[test]
 fn commands_that_are_shown_lead_to_the_daemon() {
@@ -133,6 +134,11 @@ fn commands_that_are_shown_lead_to_the_daemon() {
         let said = String::from_utf8(output_of(runs).stderr).expect("UTF-8");
         let more = "There are more: eddy runs --limit 5 --status healthy,warning --api";
         assert_eq!(said, format!("{more} {api}\n"));
+        let all = output_of(eddy().args(["runs", "-n", "1000", "--json", "--api", &api]));
+        let all: Value = serde_json::from_slice(&all.stdout).expect("a list");
+        let count = all.as_array().expect("a list").len().to_string();
+        let all = output_of(eddy().args(["runs", "-n", &count, "--api", &api]));
+        assert_eq!(String::from_utf8_lossy(&all.stderr), "");
     });
 }
 
