@@ -5,6 +5,7 @@ use std::io;
 use std::io::Write as _;
 
 use crate::config::Mistakes;
+use crate::render::text::clean;
 use crate::telemetry::BadFilter;
 
 /// Why a command did not succeed. Exit code 2, wrong usage, is clap's own.
@@ -43,10 +44,21 @@ impl Failure {
     }
 }
 
-/// Says something beside the answer, on standard error. Where that is closed or its disk is full nobody hears it, and the work
-/// goes on: `eprintln!` would panic.
+/// Says something beside the answer, on standard error. It may have words of a file, or of whatever answers at an address, so
+/// nothing in it steers a terminal.
 pub(crate) fn remark(text: impl Display) {
+    say(&harmless(&text.to_string()));
+}
+
+/// Writes to standard error as it is. Where that is closed or its disk is full nobody hears it, and the work goes on: `eprintln!`
+/// would panic.
+pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+fn harmless(text: &str) -> String {
+    let lines: Vec<_> = text.split('\n').map(clean).collect();
+    lines.join("\n")
 }
 
 /// Writes an answer to standard output.
@@ -72,4 +84,17 @@ pub(crate) fn read_or_not(shown: Result<(), Failure>) -> Result<(), Failure> {
 pub(crate) fn answer_json<T: serde::Serialize>(value: &T) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value);
     answer(&(text.expect("answers have only text keys and numbers that JSON can show") + "\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given words from elsewhere, a terminal obeys nothing in them; lines stay lines.
+    #[test]
+    fn remarks_are_harmless() {
+        let text = "a.jsonl: unknown kind `\u{1b}]0;title\u{7}\u{1b}[31m`\r\nb: ü\u{202e}";
+        let expected = "a.jsonl: unknown kind `\\x1b]0;title\\x07\\x1b[31m`\\r\nb: ü\\u{202e}";
+        assert_eq!(harmless(text), expected);
+    }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 
-use super::failure::{Failure, remark};
+use super::failure::{Failure, say};
 use super::reload::Reloader;
 use super::{ServeArgs, multithreaded};
 use crate::config::{self, Settings};
@@ -32,7 +32,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
             started = start(&settings) => started?,
         };
         if settings.logs.format == telemetry::LogFormat::Text {
-            remark(banner(Look::of(&io::stderr()), &daemon, &settings));
+            say(&banner(Look::of(&io::stderr()), &daemon, &settings));
         }
         until_stopped(daemon, asked, Some(reloader)).await
     })

@@ -410,3 +410,16 @@ fn runs_of_a_session_are_a_swarm() {
         }
     }
 }
+
+/// Given a file whose words steer a terminal, a refusal spells them out.
+#[test]
+fn what_is_refused_steers_no_terminal() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("a.events.jsonl");
+    let run =
+        json!({"dataset": "d", "run_id": "r", "events": [{"i": 0, "kind": "\u{1b}]0;title\u{7}"}]});
+    std::fs::write(&file, run.to_string()).expect("it can be written");
+    let output = eddy().arg("check").arg(&file).output();
+    let said = String::from_utf8(output.expect("the program runs").stderr).expect("UTF-8");
+    assert!(said.contains(r"unknown kind `\x1b]0;title\x07`"), "{said}");
+}
