@@ -101,6 +101,8 @@ struct Proxy {
 }
 
 pub(super) fn run(args: &McpProxyArgs) -> Result<(), Failure> {
+    // What cannot be used is said before there is a server, which nobody would end.
+    let guard = GuardClient::new(&args.api)?;
     let mut server = start(&args.command)?;
     #[cfg(unix)]
     pass_signals_on(&server)
@@ -109,7 +111,7 @@ pub(super) fn run(args: &McpProxyArgs) -> Result<(), Failure> {
     let from_server = server.stdout.take();
     let run_id = args.run_id.clone();
     let proxy = Arc::new(Proxy {
-        guard: GuardClient::new(&args.api)?,
+        guard,
         run_id: run_id.unwrap_or_else(|| format!("mcp-{}-{}", std::process::id(), seconds())),
         agent: args.agent.clone(),
         under_way: Mutex::default(),

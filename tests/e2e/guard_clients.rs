@@ -304,6 +304,19 @@ fn a_server_behind_the_proxy_is_as_it_was() {
     assert_eq!(missing.status.code(), Some(1));
     let said = String::from_utf8_lossy(&missing.stderr).into_owned();
     assert!(said.contains("starting `no-such-server`"), "{said}");
+    // Where the proxy cannot start, neither does the server, which nobody would end.
+    let directory = tempfile::tempdir().expect("a directory");
+    let (token, begun) = (
+        directory.path().join("none"),
+        directory.path().join("begun"),
+    );
+    let mut proxy = eddy();
+    proxy.args(["mcp-proxy", "--token-file"]).arg(&token);
+    let server = format!("sleep 1; echo >{}", begun.display());
+    let failed = ended(proxy.args(["--", "sh", "-c", &server]), "");
+    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+    // It would have the proxy's standard error, to whose end was listened.
+    assert!(!begun.exists());
 }
 
 /// Given a daemon that has stopped, one call waits for it, and neither the calls behind it nor a `ping`.
