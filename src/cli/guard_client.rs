@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::blocking;
-use super::client::{ApiArgs, Client};
+use super::client::{ApiArgs, Client, Unanswered};
 use super::failure::Failure;
 use crate::api::VALUE_BYTES_MAX;
 use crate::json::VerdictJson;
@@ -76,7 +76,8 @@ struct Owed {
 
 /// A daemon's guard.
 pub(super) struct GuardClient {
-    client: Client,
+    api: ApiArgs,
+    client: Mutex<Client>,
     /// When the daemon last did not answer in time.
     silent: Mutex<Option<Instant>>,
 }
@@ -84,7 +85,8 @@ pub(super) struct GuardClient {
 impl GuardClient {
     pub(super) fn new(api: &ApiArgs) -> Result<Self, Failure> {
         Ok(Self {
-            client: Client::new(api)?,
+            api: api.clone(),
+            client: Mutex::new(Client::new(api)?),
             silent: Mutex::default(),
         })
     }
@@ -140,14 +142,34 @@ impl GuardClient {
                 cut(value);
             }
         }
-        let answered =
-            async { Ok(tokio::time::timeout(PATIENCE, self.client.post(&path, &body)).await) };
+        let answered = async { Ok(tokio::time::timeout(PATIENCE, self.asked(&path, &body)).await) };
         let answered = blocking(answered).map_err(|failure| failure.to_string())?;
         let Ok(answered) = answered else {
             *silent() = Some(Instant::now());
             return Err("the daemon took too long".to_owned());
         };
         answered.map_err(|unanswered| Failure::from(unanswered).to_string())
+    }
+
+    /// Asks, and once more where the token is not known and another one may have followed it in its file.
+    async fn asked<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &Value,
+    ) -> Result<T, Unanswered> {
+        let known = || self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let client = known().clone();
+        let answered = client.post(path, body).await;
+        match (answered, &self.api.token_file) {
+            (Err(Unanswered::Unknown(why)), Some(_)) => {
+                let Ok(fresh) = Client::new(&self.api) else {
+                    return Err(Unanswered::Unknown(why));
+                };
+                known().clone_from(&fresh);
+                fresh.post(path, body).await
+            }
+            (answered, _) => answered,
+        }
     }
 }
 
@@ -165,4 +187,49 @@ fn cut(value: &mut Value) {
     }
     let (head, bytes, hash) = (&text[..end], text.len(), xxh3_64(text.as_bytes()));
     *value = Value::from(format!("{head}… ({bytes} bytes, hash {hash:016x})"));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    /// Given a token that is followed by another one in its file, the daemon is asked with that.
+    #[test]
+    fn a_token_may_be_followed_by_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("token");
+        std::fs::write(&file, "one").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let guard = GuardClient::new(&ApiArgs {
+            api: listener.local_addr().unwrap().to_string(),
+            token_file: Some(file.clone()),
+            ca_file: None,
+            cert_file: None,
+            key_file: None,
+        });
+        let guard = guard.unwrap();
+        std::fs::write(&file, "two").unwrap();
+        let answers = [
+            "401 Unauthorized\r\ncontent-length: 12\r\n\r\n{\"error\":\"\"}",
+            "200 OK\r\ncontent-length: 35\r\n\r\n{\"verdict\":\"SKIP\",\"degraded\":false}",
+        ];
+        let daemon = thread::spawn(move || {
+            let answered = answers.map(|answer| {
+                let (mut peer, _) = listener.accept().unwrap();
+                let mut asked = [0; 4096];
+                let count = peer.read(&mut asked).unwrap();
+                let answer = format!("HTTP/1.1 {answer}");
+                peer.write_all(answer.as_bytes()).unwrap();
+                String::from_utf8_lossy(&asked[..count]).into_owned()
+            });
+            answered.map(|asked| asked.contains("Bearer two"))
+        });
+        let answer = guard.check(&Call::default()).unwrap();
+        assert!(answer.verdict.refuses());
+        assert_eq!(daemon.join().unwrap(), [false, true]);
+    }
 }
