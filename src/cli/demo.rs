@@ -5,6 +5,7 @@
 //! the present. The daemon listens on free ports and keeps its state in a directory that is removed at the end.
 
 use std::fmt::Write as _;
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -95,8 +96,10 @@ struct Directory(PathBuf);
 
 impl Directory {
     fn new() -> Result<Self, Failure> {
-        let dir = std::env::temp_dir().join(format!("eddy-demo-{}", std::process::id()));
-        std::fs::create_dir_all(&dir)
+        // What a demo that was killed has left would be taken for this one's. In a container, all have one process number.
+        let name = format!("eddy-demo-{:016x}", RandomState::new().hash_one("demo"));
+        let dir = std::env::temp_dir().join(name);
+        std::fs::create_dir(&dir)
             .map_err(|error| Failure::Other(format!("making {}: {error}", dir.display())))?;
         Ok(Self(dir))
     }
@@ -294,6 +297,17 @@ mod tests {
             said.ends_with("`eddy` stands for target/debug/eddy\n"),
             "{said}"
         );
+    }
+
+    /// Given two demos of one process number, as those of containers are, each has a directory of its own, which it removes.
+    #[test]
+    fn each_demo_begins_with_nothing() {
+        let (one, other) = (Directory::new().unwrap(), Directory::new().unwrap());
+        assert_ne!(one.0, other.0);
+        let path = one.0.clone();
+        assert!(path.is_dir());
+        drop(one);
+        assert!(!path.exists());
     }
 
     /// Given each shipped recording, it can be cut into single spans, and those begin now.
