@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{Error, Expected, Unexpected};
 
-use super::mistake::{elsewhere, listed, nearest, shown};
+use super::mistake::{SWITCH, elsewhere, listed, nearest, shown};
 
 /// What is wrong, and under which keys.
 #[derive(Debug)]
@@ -71,6 +71,11 @@ impl ReadError {
                 }
                 if let Some(near) = nearest(found, known.iter().copied()) {
                     return format!("unknown key; did you mean `{near}`?");
+                }
+                if let [.., section, rule, _] = self.path.as_slice()
+                    && (section.as_str(), found.as_str()) == ("rules", SWITCH)
+                {
+                    return format!("unknown key; a rule is switched off by `{rule}: off`");
                 }
                 if let Some(path) = elsewhere(found, &self.path, known_paths) {
                     return format!("unknown key here; did you mean `{path}`?");

@@ -63,6 +63,14 @@ fn misspelt_keys_are_named_with_the_nearest_right_one() {
         "detectors:\n  rules:\n    no_progress: {call: 3}",
         &["3:19: detectors.rules.no_progress.call: unknown key; did you mean `calls`?"],
     );
+    // Not that of another section.
+    check(
+        "detectors:\n  rules:\n    no_progress: {enabled: false}\nguard:\n  enabled: false",
+        &[
+            "3:19: detectors.rules.no_progress.enabled: unknown key; a rule is switched off by `no_progress: off`",
+            "5:3: guard.enabled: unknown key; known here: `mode`, ",
+        ],
+    );
     check(
         "runs:\n  retention:\n    max_age: 3d",
         &["3:5: runs.retention.max_age: unknown key; "],
