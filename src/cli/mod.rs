@@ -3,11 +3,13 @@
 //! Answers go to standard output, everything else to standard error, so that `eddy runs --json | jq` works. `serve` and
 //! `demo` hold a daemon; `tail`, `runs` and `run` ask one over HTTP; `check`, `validate` and `config` need none.
 
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use tokio::runtime;
 
 use crate::config::profile::Name;
@@ -200,7 +202,9 @@ program expects. Where there is no daemon it stays silent, and the agent goes on
 
 Examples:
   eddy hook claude-code --install    check each call, from the next session on
-  eddy hook claude-code --uninstall  no more")]
+  eddy hook claude-code --uninstall  no more
+
+Exit codes: 0, and 1 for wrong usage too: these programs take 2 for a refusal.")]
     Hook(hook::HookArgs),
     /// Guard the tools of an MCP server, whatever agent uses them
     #[command(after_help = "\
@@ -319,8 +323,11 @@ struct DemoArgs {
 /// Runs the program with the process's arguments.
 #[must_use]
 pub fn run() -> ExitCode {
-    let cli = Cli::try_parse().map_err(with_order);
-    match dispatch(cli.unwrap_or_else(|error| error.exit())) {
+    let cli = match parsed(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) => return misused(&error, std::env::args_os().nth(1).as_deref()),
+    };
+    match dispatch(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             match &failure {
@@ -331,6 +338,43 @@ pub fn run() -> ExitCode {
             }
             ExitCode::from(failure.code())
         }
+    }
+}
+
+/// What a command line asks for.
+fn parsed(line: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let matches = without_empty_variables(Cli::command()).try_get_matches_from(line);
+    let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    cli.map_err(with_order)
+}
+
+/// A variable that is set to nothing is not set, as for `:-` in a shell.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |arg: &clap::Arg| {
+        let value = arg.get_env().and_then(std::env::var_os);
+        value.is_some_and(|value| value.is_empty())
+    };
+    command
+        .mut_args(|arg| {
+            if is_empty(&arg) {
+                arg.env(Resettable::Reset)
+            } else {
+                arg
+            }
+        })
+        .mut_subcommands(without_empty_variables)
+}
+
+/// Says what is wrong with a command line, or shows the help that it asks for. The code of wrong usage is 2, but for a hook: the
+/// programs that run one take 2 for a refusal of the call, and of what the user says.
+fn misused(error: &clap::Error, command: Option<&OsStr>) -> ExitCode {
+    // Nobody may read it any more.
+    let _ = error.print();
+    let is_hook = command.is_some_and(|command| command == "hook");
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        _ if is_hook => ExitCode::FAILURE,
+        _ => ExitCode::from(2),
     }
 }
 
@@ -393,12 +437,10 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     fn parsed(line: &str) -> Result<Cli, clap::Error> {
-        Cli::try_parse_from(line.split_whitespace()).map_err(with_order)
+        super::parsed(line.split_whitespace().map(OsString::from))
     }
 
     /// Given the definition of the command line, clap finds nothing wrong with it, and every command is on the help page.

@@ -206,6 +206,19 @@ fn the_agent_goes_on_whatever_happens() {
     let output = hook(&["claude-code", "--api", nobody], &known.to_string());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("no daemon answers"), "{said}");
+    // A variable that is set to nothing is not set; of wrong usage, the code is not the one by which these programs refuse a call.
+    for (variable, value, code) in [
+        ("EDDY_API_TOKEN_FILE", "", 0),
+        ("EDDY_API_CERT_FILE", "", 0),
+        ("EDDY_API_CERT_FILE", "alone", 1),
+    ] {
+        let mut command = eddy();
+        command.args(["hook", "claude-code", "--api", nobody]);
+        let output = ended(command.env(variable, value), &known.to_string());
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+    }
+    let output = hook(&["claude-code", "--no-such-option"], &known.to_string());
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
 
 /// Given whatever keeps the guard from answering (nobody is there, the daemon has stopped, it or another server refuses, a token

@@ -3,7 +3,8 @@
 //! The program runs us once an event and writes the event, as JSON, to our standard input. We ask the daemon, and answer
 //! in the program's own form (`programs`). Silence means "go on as if I were not here", so it is also what we say when
 //! anything is wrong: no daemon, a late answer, an event that we do not know. The reason is on standard error then, which
-//! these programs keep in their logs. Nothing here is ever the cause of a refusal but a verdict of the guard.
+//! these programs keep in their logs. Nothing here is ever the cause of a refusal but a verdict of the guard; so not even wrong
+//! usage has the exit code 2 (`cli::misused`), by which these programs would refuse the call.
 
 mod install;
 mod programs;
