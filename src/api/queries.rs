@@ -53,7 +53,8 @@ impl Api {
         }
         let run = self.shards()?.run(run_id).await;
         let run = run.map_err(|error| not_read(&error))?;
-        run.ok_or_else(|| ApiError::NoRun(run_id.to_owned()))
+        // As it would be shown: over gRPC the text goes into a header, and many clients take few bytes of these.
+        run.ok_or_else(|| ApiError::NoRun(bounded(&run_id.into()).to_string()))
     }
 
     /// Why a warning of a run was raised.

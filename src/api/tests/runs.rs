@@ -69,6 +69,10 @@ async fn what_is_not_there_is_said() {
     let missing = runs.get_run(request("nobody")).await.unwrap_err();
     assert_eq!(missing.code(), Code::NotFound);
     assert!(missing.message().contains("`nobody`"), "{missing}");
+    let long = runs.get_run(request(&"ü".repeat(30_000))).await;
+    let long = long.unwrap_err();
+    assert_eq!(long.code(), Code::NotFound);
+    assert!(long.message().len() < 512, "{long}");
     let watched = v1::WatchRunRequest {
         run_id: "nobody".into(),
     };
