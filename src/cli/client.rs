@@ -1,5 +1,7 @@
 //! A daemon's JSON over HTTP, asked from the command line.
 
+mod files;
+
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
@@ -7,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Certificate, Identity, RequestBuilder, Response, StatusCode, Url};
-use rustls::sign::CertifiedKey;
+use reqwest::{Certificate, RequestBuilder, Response, StatusCode, Url};
+use rustls::AlertDescription as Alert;
 use serde::de::DeserializeOwned;
 
+use self::files::{authorization, identity, read, unusable};
 use super::failure::Failure;
-use crate::listener::{NOT_ITS_KEY, certificates_in, key_in};
+use crate::listener::certificates_in;
 use crate::render::text::{API_DEFAULT, api_flag, shell_word};
 
 /// Longest wait for a connection. A daemon on this machine answers at once or not at all.
@@ -114,6 +116,8 @@ pub(super) struct Client {
     http: reqwest::Client,
     /// The file of the token that is shown.
     token_file: Option<PathBuf>,
+    /// The file of the certificate that is shown.
+    cert_file: Option<PathBuf>,
 }
 
 /// A request that was not answered.
@@ -183,6 +187,7 @@ impl Client {
             base,
             http,
             token_file: api.token_file.clone(),
+            cert_file: api.cert_file.clone(),
         })
     }
 
@@ -299,6 +304,21 @@ impl Client {
         }
     }
 
+    /// The same where TLS lets nobody in without a certificate that it accepts.
+    fn not_accepted(&self, cause: &str) -> String {
+        let address = self.address();
+        match &self.cert_file {
+            Some(path) => format!(
+                "{address} does not accept the certificate in {} ({cause}): name one of an authority that it trusts with \
+                 `--cert-file FILE` and `--key-file FILE`",
+                path.display()
+            ),
+            None => format!(
+                "{address} asks for a certificate: name one with `--cert-file FILE` and `--key-file FILE`"
+            ),
+        }
+    }
+
     fn unreachable(&self, error: &reqwest::Error) -> Unanswered {
         let (address, cause) = (self.address(), innermost(error));
         let text = match handshake_error(error) {
@@ -317,6 +337,15 @@ impl Client {
                 "the certificate shown at {address} is not trusted ({cause}): name a file with that of its authority with \
                  `--ca-file FILE`"
             ),
+            Some(rustls::Error::AlertReceived(
+                Alert::CertificateRequired
+                | Alert::UnknownCA
+                | Alert::BadCertificate
+                | Alert::UnsupportedCertificate
+                | Alert::CertificateExpired
+                | Alert::CertificateRevoked
+                | Alert::CertificateUnknown,
+            )) => self.not_accepted(&cause),
             _ if error.is_connect() => format!(
                 "no daemon answers at {address} ({cause}): start one with `eddy`, or say with `--api ADDR` where it is"
             ),
@@ -355,51 +384,6 @@ impl Client {
         let path = self.base.path().trim_end_matches('/');
         format!("{scheme}{host}:{port}{path}")
     }
-}
-
-/// A certificate with its private key.
-fn identity(certificate: &Path, key: &Path) -> Result<Identity, Failure> {
-    let (chain, private) = (read(certificate, "cert-file")?, read(key, "key-file")?);
-    let certificates = certificates_in(&chain).map_err(|error| unusable(certificate, &error))?;
-    let known = key_in(&private).map_err(|error| unusable(key, &error))?;
-    let provider = rustls::crypto::ring::default_provider();
-    CertifiedKey::from_der(certificates, known, &provider).map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => {
-            unusable(key, &format!("{NOT_ITS_KEY} {}", certificate.display()))
-        }
-        error => unusable(key, &error),
-    })?;
-    let identity = Identity::from_pem(&[private, b"\n".to_vec(), chain].concat());
-    identity.map_err(|error| unusable(certificate, &innermost(&error)))
-}
-
-/// The header that shows the token in a file.
-fn authorization(path: &Path) -> Result<HeaderMap, Failure> {
-    let token = read(path, "token-file")?;
-    let token = token.trim_ascii();
-    if token.is_empty() || !token.iter().all(u8::is_ascii_graphic) {
-        let why = "it holds no token, which is one word of letters, digits and signs";
-        return Err(unusable(path, &why));
-    }
-    let value = [b"Bearer ", token].concat();
-    let mut value = HeaderValue::from_bytes(&value).map_err(|error| unusable(path, &error))?;
-    value.set_sensitive(true);
-    Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
-}
-
-/// What is in a file that an option names; its variable, which may have named it as well, is written after it.
-fn read(path: &Path, option: &str) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| {
-        let variable = option.to_uppercase().replace('-', "_");
-        Failure::Other(format!(
-            "{}, which `--{option}` or EDDY_API_{variable} names, cannot be read: {error}",
-            path.display()
-        ))
-    })
-}
-
-fn unusable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
-    Failure::Other(format!("{} cannot be used: {error}", path.display()))
 }
 
 /// What a daemon says when it refuses: `{"error": "…"}`.

@@ -308,8 +308,27 @@ fn certificates_are_shown() {
         "{}",
         String::from_utf8_lossy(&shown.stderr)
     );
-    assert!(!runs(&[]).status.success());
     assert_eq!(runs(&["--cert-file", &certificate]).status.code(), Some(2));
+    let stranger = [fixture("stranger.crt"), fixture("stranger.key")];
+    let [stranger, its_key] = stranger.map(|path| path.to_string_lossy().into_owned());
+    for (arguments, expected) in [
+        (
+            &[][..],
+            "asks for a certificate: name one with `--cert-file",
+        ),
+        (
+            &["--cert-file", &stranger, "--key-file", &its_key],
+            "does not accept the certificate in ",
+        ),
+    ] {
+        // The end of the connection may come before the reason.
+        let is_told = (0..10).any(|_| {
+            let refused = runs(arguments);
+            assert!(!refused.status.success());
+            String::from_utf8_lossy(&refused.stderr).contains(expected)
+        });
+        assert!(is_told, "{expected}");
+    }
 }
 
 /// Given a certificate that issued itself as an authority, which the client cannot take for a server's, it is said how to make

@@ -1,0 +1,56 @@
+//! The files that the options of the connection name: read, and said of which cannot be used, and why.
+
+use std::path::Path;
+
+use reqwest::Identity;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use rustls::sign::CertifiedKey;
+
+use super::innermost;
+use crate::cli::failure::Failure;
+use crate::listener::{NOT_ITS_KEY, certificates_in, key_in};
+
+/// A certificate with its private key.
+pub(super) fn identity(certificate: &Path, key: &Path) -> Result<Identity, Failure> {
+    let (chain, private) = (read(certificate, "cert-file")?, read(key, "key-file")?);
+    let certificates = certificates_in(&chain).map_err(|error| unusable(certificate, &error))?;
+    let known = key_in(&private).map_err(|error| unusable(key, &error))?;
+    let provider = rustls::crypto::ring::default_provider();
+    CertifiedKey::from_der(certificates, known, &provider).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => {
+            unusable(key, &format!("{NOT_ITS_KEY} {}", certificate.display()))
+        }
+        error => unusable(key, &error),
+    })?;
+    let identity = Identity::from_pem(&[private, b"\n".to_vec(), chain].concat());
+    identity.map_err(|error| unusable(certificate, &innermost(&error)))
+}
+
+/// The header that shows the token in a file.
+pub(super) fn authorization(path: &Path) -> Result<HeaderMap, Failure> {
+    let token = read(path, "token-file")?;
+    let token = token.trim_ascii();
+    if token.is_empty() || !token.iter().all(u8::is_ascii_graphic) {
+        let why = "it holds no token, which is one word of letters, digits and signs";
+        return Err(unusable(path, &why));
+    }
+    let value = [b"Bearer ", token].concat();
+    let mut value = HeaderValue::from_bytes(&value).map_err(|error| unusable(path, &error))?;
+    value.set_sensitive(true);
+    Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
+}
+
+/// What is in a file that an option names; its variable, which may have named it as well, is written after it.
+pub(super) fn read(path: &Path, option: &str) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| {
+        let variable = option.to_uppercase().replace('-', "_");
+        Failure::Other(format!(
+            "{}, which `--{option}` or EDDY_API_{variable} names, cannot be read: {error}",
+            path.display()
+        ))
+    })
+}
+
+pub(super) fn unusable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::Other(format!("{} cannot be used: {error}", path.display()))
+}
