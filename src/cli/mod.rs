@@ -530,6 +530,9 @@ mod tests {
             "eddy check a --shuffle x",
             "eddy runs --limit 0",
             "eddy runs --status sick",
+            // As with a variable that is not set: nothing would be left out.
+            "eddy runs --agent=",
+            "eddy tail --run=",
             "eddy config",
             "eddy hook",
             "eddy hook vim",

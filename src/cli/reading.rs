@@ -28,7 +28,7 @@ pub(super) struct RunsArgs {
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["healthy", "warning", "likely_stuck", "failed", "blind"])]
     status: Vec<String>,
     /// Only runs in which this agent took part, as one of the first sixteen
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     agent: Option<String>,
     /// Print a JSON list
     #[arg(long)]

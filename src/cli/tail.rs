@@ -8,6 +8,7 @@ use std::io;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde::Deserialize;
 
 use super::blocking;
@@ -29,7 +30,7 @@ pub(super) struct TailArgs {
     #[arg(long, value_name = "SEVERITY", value_parser = ["info", "warning", "critical"])]
     min_severity: Option<String>,
     /// Only warnings of this run
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     run: Option<String>,
     /// Print one JSON object a line
     #[arg(long)]
