@@ -16,7 +16,8 @@ use super::budget::{Budget, Share};
 use super::counters::{Counters, Left};
 #[cfg(test)]
 use super::fake::Fake;
-use super::outcome::{Accepted, Refused, Tally, Written};
+use super::outcome::{Accepted, Refused, Written};
+use super::tally::Tally;
 use crate::listener::{Peer, Tenant};
 use crate::normalize::{Normalizer, Report};
 use crate::otlp::{self, Limits, Signal};

@@ -2,9 +2,10 @@
 //!
 //! A request comes to `grpc` or `http`, which know its language, and both send it one way (`arrival`): through `body`, which
 //! gathers its bytes and decompresses them, to [`Intake`], which reads the items in place, has them normalized, and hands the
-//! reports to the shards; `outcome` says what became of them. The answer goes back when they are committed. What a request may
-//! cost is bounded by its size ([`Settings`]), and by what all requests together may hold (`budget`): their bytes before they are
-//! read, and what is read of them while that goes on. Whatever is refused is counted by reason ([`Counters`]).
+//! reports to the shards. What each item came to is counted (`tally`), and the sender is told of the whole (`outcome`) when the
+//! reports are committed. What a request may cost is bounded by its size ([`Settings`]), and by what all requests together may
+//! hold (`budget`): their bytes before they are read, and what is read of them while that goes on. Whatever is refused is counted
+//! by reason ([`Counters`]).
 //!
 //! [`Intake`] knows nothing of transports, and nothing of who may get what was acknowledged after it ([`PassOn`]). OTLP/HTTP
 //! stands beside gRPC: `http` takes protobuf or JSON on three paths and turns each [`Refused`] into its HTTP status as `grpc`
@@ -33,6 +34,7 @@ mod refusal_tests;
 mod serve;
 #[cfg(test)]
 mod serving_tests;
+mod tally;
 #[cfg(test)]
 mod tests;
 
