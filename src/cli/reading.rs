@@ -86,8 +86,13 @@ pub(super) fn runs(args: &RunsArgs) -> Result<(), Failure> {
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     if [".", ".."].contains(&&*args.id) {
+        let scheme = if args.api.api.contains("://") {
+            ""
+        } else {
+            "http://"
+        };
         return Err(Failure::Other(format!(
-            "no URL names a run that is called `{0}`: `curl --path-as-is http://{1}/v1/runs/{0}` shows it",
+            "no URL names a run that is called `{0}`: `curl --path-as-is {scheme}{1}/v1/runs/{0}` shows it",
             args.id, args.api.api
         )));
     }

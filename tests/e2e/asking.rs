@@ -139,6 +139,17 @@ fn commands_that_are_shown_lead_to_the_daemon() {
         let count = all.as_array().expect("a list").len().to_string();
         let all = output_of(eddy().args(["runs", "-n", &count, "--api", &api]));
         assert_eq!(String::from_utf8_lossy(&all.stderr), "");
+        for (api, url) in [
+            ("127.0.0.1:1", "http://127.0.0.1:1"),
+            ("https://[::1]:1", "https://[::1]:1"),
+        ] {
+            let named = output_of(eddy().args(["run", ".", "--api", api]));
+            let said = String::from_utf8_lossy(&named.stderr);
+            assert!(
+                said.contains(&format!("curl --path-as-is {url}/v1/runs/.")),
+                "{said}"
+            );
+        }
     });
 }
 
