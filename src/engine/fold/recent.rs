@@ -81,7 +81,10 @@ impl Recent {
     }
 
     /// The newest first, each with whether what came back differs in its numbers alone from something that has these.
-    pub(crate) fn beside(&self, trend: Option<&Trend>) -> impl Iterator<Item = (&CallMark, bool)> {
+    pub(crate) fn compared(
+        &self,
+        trend: Option<&Trend>,
+    ) -> impl Iterator<Item = (&CallMark, bool)> {
         let form = form_of(trend);
         let newest = self.marks.iter().zip(&self.forms).rev();
         newest.map(move |(mark, other)| (mark, form != NO_FORM && *other == form))
@@ -178,6 +181,7 @@ impl FromIterator<CallMark> for Recent {
 mod tests {
     use crate::engine::event::{SpanId, Text};
     use crate::engine::fold::outcome::Outcome;
+    use crate::engine::fold::trend::Trend;
 
     use super::{CallMark, Recent};
 
@@ -235,6 +239,43 @@ mod tests {
         for key in keys {
             let found: Vec<_> = recent.of_key(key).collect();
             assert_eq!(found, look(&|mark| key.is_some() && mark.key() == key));
+        }
+    }
+
+    /// Given calls whose results are equal, differ in their numbers alone, or are not known, none of them is missed.
+    #[test]
+    fn equal_results_are_found() {
+        let trend = |frame: u32, count: u8, number: f64| {
+            let mut trend = Trend::default();
+            trend.numbers.frame = frame;
+            trend.numbers.count = count;
+            trend.numbers.all[0] = number;
+            Box::new(trend)
+        };
+        let results = [None, Some(0), Some(1 << 40), Some(7)];
+        let trends = [None, Some((0, 1)), Some((5, 1)), Some((5, 2))];
+        let calls = (0..40_usize).map(|call| CallMark {
+            known_result: results[call % 4].unwrap_or(0),
+            has_result: results[call % 4].is_some(),
+            trend: trends[call / 3 % 4].map(|(frame, count)| trend(frame, count, call as f64)),
+            ..mark((1, None, 0))
+        });
+        let recent: Recent = calls.collect();
+        for result in results {
+            for own in trends.map(|told| told.map(|(frame, count)| trend(frame, count, 0.5))) {
+                let form = |trend: &Trend| (trend.frame(), trend.numbers.count);
+                let is_alike = |mark: &CallMark| {
+                    let both = mark.trend.as_deref().zip(own.as_deref());
+                    both.is_some_and(|(theirs, own)| form(theirs) == form(own))
+                };
+                let compared = recent.compared(own.as_deref());
+                let differ = recent.iter().rev().map(|mark| (mark, is_alike(mark)));
+                assert!(compared.eq(differ), "{own:?}");
+                let gave = recent
+                    .iter()
+                    .filter(|mark| mark.result() == result || is_alike(mark));
+                assert!(recent.may_have_given(result, own.as_deref()) >= gave.count());
+            }
         }
     }
 }

@@ -101,7 +101,7 @@ fn same_results<'m>(
     }
     let (mut same, mut others) = (Vec::<&CallMark>::with_capacity(RECENT_CALLS_MAX), 0);
     let has_numbers_aside = has_numbers_aside(judged);
-    let newest = recent.beside(trend).take(window.saturating_sub(1));
+    let newest = recent.compared(trend).take(window.saturating_sub(1));
     for (mark, differs_in_numbers) in newest.filter(|(mark, _)| mark.tool == judged.tool_hash) {
         let is_same = gave_the_same(mark, judged) || (differs_in_numbers && has_numbers_aside);
         let is_same = is_same && mark.outcome != Outcome::Failed;
@@ -125,15 +125,11 @@ fn same_results<'m>(
     } else {
         reworded(judged, sample, same)
     };
-    let mut wordings = [own; 1 + WORDINGS_MIN];
-    let mut count = 1;
-    for key in same.iter().filter_map(|mark| mark.key()) {
-        if count < wordings.len() && !wordings[..count].contains(&key) {
-            wordings[count] = key;
-            count += 1;
-        }
-    }
-    (same.len() >= enough.max(others) && count == wordings.len()).then_some(same)
+    let mut wordings: Vec<_> = same.iter().filter_map(|mark| mark.key()).collect();
+    wordings.retain(|key| *key != own);
+    wordings.sort_unstable();
+    wordings.dedup();
+    (same.len() >= enough.max(others) && wordings.len() >= WORDINGS_MIN).then_some(same)
 }
 
 /// Whether a result is short and tells of numbers which are all nought: `{"count": 0}`.
