@@ -20,9 +20,9 @@ use crate::api::{self, Metrics};
 use crate::config::Settings;
 use crate::engine::event::Text;
 use crate::engine::policy::Policy;
+use crate::export::SettingsError;
 use crate::export::forward::{self, Forwards};
 use crate::export::traces::Traces;
-use crate::export::{self, SettingsError};
 use crate::listener::{Fault, Listener, Tenant, warn_if_public};
 use crate::normalize::Normalizer;
 use crate::otlp::Limits;
@@ -107,15 +107,6 @@ pub enum StartError {
         /// How it ended.
         problem: String,
     },
-}
-
-impl From<export::StartError> for StartError {
-    fn from(error: export::StartError) -> Self {
-        match error {
-            export::StartError::Settings(error) => Self::Exporters(error),
-            export::StartError::Store(error) => Self::Store(error),
-        }
-    }
 }
 
 fn in_words(error: &io::Error) -> String {

@@ -2,7 +2,8 @@
 //!
 //! Where a store fails, all that runs over it is ended and started anew ([`TenantServices::supervise`]), while the listeners stay
 //! open: senders are told to try again, liveness holds, readiness says why not. So a disk that is full, broken or read-only for a
-//! while is the same as a crash, which is what the journal is for.
+//! while is the same as a crash, which is what the journal is for. Exporters alone are made once: their receivers have nothing to
+//! do with the disk, and the files by which they are reached need not be there any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::StartError;
 use crate::config::{self, Settings};
 use crate::engine::policy::Policy;
-use crate::export::{self, ExporterSettings, Exporters};
+use crate::export::{self, Exporter, ExporterSettings, Exporters};
 use crate::listener::Tenant;
 use crate::shard::{self, Shards, TenantShards};
 use crate::store::{self, Durability, Store, StoreError};
@@ -56,7 +57,7 @@ struct Plan {
     dir: PathBuf,
     store: store::Options,
     shards: shard::Settings,
-    exporters: Vec<ExporterSettings>,
+    exporters: Arc<[Exporter]>,
     /// Changes when the configuration is read again.
     policy: Mutex<Arc<Policy>>,
 }
@@ -216,10 +217,8 @@ pub(super) async fn open(
     tenants.insert(Tenant::default());
     let mut services = BTreeMap::new();
     for tenant in &tenants {
-        let mut plan = Plan::of(settings, tenant, tenants.len(), cache_bytes_max);
-        for exporter in &mut plan.exporters {
-            api.clone_into(&mut exporter.api);
-        }
+        let exporters = export::make(exporters_of(settings, tenant, api))?;
+        let plan = Plan::of(settings, tenant, exporters, tenants.len(), cache_bytes_max);
         services.insert(tenant.clone(), plan.open().await?);
     }
     Ok(services)
@@ -237,13 +236,13 @@ pub(super) fn shards_of(
 
 impl Plan {
     /// The plan for one tenant among so many: they share the memory that one would have.
-    fn of(settings: &Settings, tenant: &Tenant, of: usize, cache_bytes_max: u64) -> Self {
-        let mut exporters = settings.exporters.clone();
-        for exporter in &mut exporters {
-            tenant.name().clone_into(&mut exporter.tenant);
-            // Each tenant has a log of alerts of its own.
-            exporter.shown = Arc::default();
-        }
+    fn of(
+        settings: &Settings,
+        tenant: &Tenant,
+        exporters: Arc<[Exporter]>,
+        of: usize,
+        cache_bytes_max: u64,
+    ) -> Self {
         let defaults = store::Options::default();
         let cache_bytes = defaults.cache_bytes.min(cache_bytes_max);
         Self {
@@ -318,11 +317,11 @@ impl Plan {
         let policy = self.current_policy().clone();
         let shards = Shards::start(store.clone(), policy, self.shards.clone()).await?;
         // The first cursor of a new exporter is brought to the disk.
-        let settings = self.exporters.clone();
-        let starting = move || export::start(store, settings, &CancellationToken::new());
+        let exporters = Arc::clone(&self.exporters);
+        let starting = move || export::start(store, exporters, &CancellationToken::new());
         let started = tokio::task::spawn_blocking(starting).await;
         let exporters = started.map_err(|error| self.not_opened(&error))??;
-        exporters.tell_verdicts(&self.exporters, || shards.verdicts())?;
+        exporters.tell_verdicts(|| shards.verdicts());
         Ok((shards, exporters))
     }
 
@@ -343,6 +342,17 @@ impl Plan {
         let opened = opening.await.map_err(|error| self.not_opened(&error))?;
         Ok(opened?)
     }
+}
+
+/// Each tenant has exporters of its own, as it has a log of alerts.
+fn exporters_of(settings: &Settings, tenant: &Tenant, api: &str) -> Vec<ExporterSettings> {
+    let of_tenant = settings.exporters.iter().cloned();
+    let of_tenant = of_tenant.map(|exporter| ExporterSettings {
+        tenant: tenant.name().to_owned(),
+        api: api.to_owned(),
+        ..exporter
+    });
+    of_tenant.collect()
 }
 
 fn of_shards(settings: &Settings, of: usize) -> shard::Settings {

@@ -126,11 +126,10 @@ fn ends_with_line_break(file: &mut std::fs::File) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use tokio_util::sync::CancellationToken;
-
     use super::*;
     use crate::export::samples::{alert, publish, store, wait_for};
-    use crate::export::{ExporterSettings, Kind, start};
+    use crate::export::scripted::start_all;
+    use crate::export::{ExporterSettings, Kind};
 
     // Given a warning that grows while the directory of the file is missing; when it is there, the file has every revision
     // once, in order, as the API shows them.
@@ -141,7 +140,7 @@ mod tests {
         let path = dir.path().join("logs/alerts.jsonl");
         let kind = Kind::File { path: path.clone() };
         let settings = vec![ExporterSettings::new("file", kind)];
-        let exporters = start(store.clone(), settings, &CancellationToken::new()).expect("started");
+        let exporters = start_all(&store, settings);
         publish(&store, vec![alert(1, 1), alert(1, 2), alert(2, 1)]).await;
         let failed = || exporters.status()[0].progress.last_error.is_some();
         wait_for("a failure", failed).await;
@@ -169,7 +168,7 @@ mod tests {
         holder.lock().expect("locked");
         let kind = Kind::File { path: path.clone() };
         let settings = vec![ExporterSettings::new("file", kind)];
-        let exporters = start(store.clone(), settings, &CancellationToken::new()).expect("started");
+        let exporters = start_all(&store, settings);
         publish(&store, vec![alert(1, 1)]).await;
         let why = || exporters.status()[0].progress.last_error.clone();
         wait_for("a failure", || why().is_some()).await;

@@ -7,8 +7,9 @@
 //! the first time begins with what is published after that.
 //!
 //! A sink (`terminal`, `file`, `otlp_logs`, `webhook`) knows one receiver and says of each batch whether it was
-//! taken, refused for good, or should be tried again later (`Answer`). Deliberately absent: routing, grouping over time,
-//! silences. Alertmanager does these well, and the webhook speaks to what listens to Alertmanager.
+//! taken, refused for good, or should be tried again later (`Answer`). It is made once, when the daemon starts, and outlives a
+//! store that is opened anew (`Exporter`). Deliberately absent: routing, grouping over time, silences. Alertmanager does these
+//! well, and the webhook speaks to what listens to Alertmanager.
 //!
 //! Beside the alerts, `forward` passes the telemetry itself on, unread, for those who have Eddy in front of a backend, and
 //! `traces` sends the daemon's own spans. `verdicts` tells OTLP backends what the guard answered. `otlp` is what these say alike.
@@ -52,6 +53,7 @@ use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 
 use given_up::{GivenUp, Item};
+use otlp_logs::OtlpLogs;
 use outbox::Outbox;
 #[cfg(test)]
 pub(crate) use retry::fix_shares;
@@ -82,40 +84,37 @@ fn is_due(logged: &mut Option<Instant>) -> bool {
     due
 }
 
-/// Why exporters did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// An exporter's settings do not work.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    /// Where an exporter would go on could not be read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+/// Makes an exporter of each of the settings.
+///
+/// # Errors
+/// If settings cannot work ([`ExporterSettings::check`]), or two exporters have the same name.
+pub fn make(settings: Vec<ExporterSettings>) -> Result<Arc<[Exporter]>, SettingsError> {
+    names_differ(&settings)?;
+    settings.into_iter().map(Exporter::new).collect()
 }
 
-/// Starts an exporter for each of the settings. Must be called within a tokio runtime.
+/// Starts exporters over a store. Where they work over one that has failed, that is ended first ([`Exporters::stop`]). Must be
+/// called within a tokio runtime.
 ///
 /// `shutdown` is for leaving at once: when it is cancelled, exporters stop where they stand, and what they had not
 /// delivered waits in the store for the next start. The orderly way is [`Exporters::drain`].
 ///
-/// Fails if settings cannot work ([`ExporterSettings::check`]), two exporters have the same name, or it cannot be read how far
-/// one of them has delivered.
+/// # Errors
+/// If it cannot be read how far one of them has delivered.
 pub fn start(
     store: Store,
-    settings: Vec<ExporterSettings>,
+    exporters: Arc<[Exporter]>,
     shutdown: &CancellationToken,
-) -> Result<Exporters, StartError> {
-    names_differ(&settings)?;
+) -> Result<Exporters, StoreError> {
     let leaving = CancellationToken::new();
-    let outboxes = settings
-        .into_iter()
-        .map(|settings| Outbox::new(store.clone(), settings, leaving.clone()))
+    let outboxes = exporters
+        .iter()
+        .map(|exporter| Outbox::new(store.clone(), exporter.clone(), leaving.clone()))
         .collect::<Result<Vec<_>, _>>()?;
-    let entries: Arc<[Entry]> = outboxes.iter().map(Outbox::entry).collect();
-    tell_removed(&store, &entries)?;
+    tell_removed(&store, &exporters)?;
     let exporters = Exporters {
         store,
-        entries,
+        made: exporters,
         tasks: TaskTracker::new(),
         leaving,
         stop: shutdown.child_token(),
@@ -138,9 +137,9 @@ fn shortened(reason: &str) -> String {
 }
 
 /// Tells of alerts that wait for exporters which an earlier configuration had. Their cursors stay: put back, they go on.
-fn tell_removed(store: &Store, entries: &[Entry]) -> Result<(), StoreError> {
+fn tell_removed(store: &Store, exporters: &[Exporter]) -> Result<(), StoreError> {
     let newest = store.last_cursor();
-    for (exporter, next) in store.set_exporters(entries.iter().map(|entry| &*entry.name))? {
+    for (exporter, next) in store.set_exporters(exporters.iter().map(Exporter::name))? {
         let alerts = (newest + 1).saturating_sub(next);
         if alerts > 0 {
             tracing::warn!(
@@ -173,7 +172,7 @@ fn names_differ(settings: &[ExporterSettings]) -> Result<(), SettingsError> {
 #[derive(Clone)]
 pub struct Exporters {
     store: Store,
-    entries: Arc<[Entry]>,
+    made: Arc<[Exporter]>,
     tasks: TaskTracker,
     /// Cancelled when nothing more will be published: an exporter ends when it has delivered everything, or fails to.
     leaving: CancellationToken,
@@ -181,17 +180,36 @@ pub struct Exporters {
     stop: CancellationToken,
 }
 
-/// An exporter as its task and its observers share it.
+/// An exporter, made once for a process. What it sends with and what is counted outlive a store that has failed: over the one that
+/// is opened anew it goes on with both, and reads none of its files for that. Clones, which its tasks and its observers hold, share
+/// them.
 #[derive(Clone)]
-struct Entry {
-    name: String,
-    kind: &'static str,
-    /// See [`Sink::keeps_cursor`].
-    keeps_cursor: bool,
+pub struct Exporter {
+    settings: ExporterSettings,
+    sink: Arc<tokio::sync::Mutex<Sink>>,
+    /// For the guard's verdicts, where the receiver takes log records: alerts that are being sent do not hold them up.
+    verdicts: Option<Arc<tokio::sync::Mutex<OtlpLogs>>>,
     progress: Arc<Mutex<Progress>>,
 }
 
-impl Entry {
+impl Exporter {
+    fn new(settings: ExporterSettings) -> Result<Self, SettingsError> {
+        let verdicts = match &settings.kind {
+            Kind::OtlpLogs(otlp) => Some(OtlpLogs::new(&settings.name, &settings.tenant, otlp)?),
+            _ => None,
+        };
+        Ok(Self {
+            sink: Arc::new(tokio::sync::Mutex::new(Sink::new(&settings)?)),
+            verdicts: verdicts.map(|sink| Arc::new(tokio::sync::Mutex::new(sink))),
+            progress: Arc::default(),
+            settings,
+        })
+    }
+
+    fn name(&self) -> &str {
+        &self.settings.name
+    }
+
     fn update(&self, change: impl FnOnce(&mut Progress)) {
         change(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -207,8 +225,8 @@ impl Entry {
 /// How far an exporter has come since the start of the process. Counts are of alerts unless they say otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The newest alert that is settled: taken by the receiver, superseded, or given up.
-    pub cursor: u64,
+    /// The newest alert that is settled: taken by the receiver, superseded, or given up. Absent before it is started.
+    pub cursor: Option<u64>,
     /// Taken by the receiver.
     pub sent: u64,
     /// Not sent because a newer revision of the same warning was waiting behind them, or has taken their place in the store.
@@ -242,44 +260,35 @@ impl Exporters {
     #[must_use]
     pub fn status(&self) -> Vec<ExporterStatus> {
         let newest = self.store.last_cursor();
-        let status = |entry: &Entry| {
-            let progress = entry.progress();
+        let status = |exporter: &Exporter| {
+            let progress = exporter.progress();
             ExporterStatus {
-                name: entry.name.clone(),
-                kind: entry.kind,
-                queue: newest.saturating_sub(progress.cursor),
+                name: exporter.name().to_owned(),
+                kind: exporter.settings.kind.name(),
+                queue: newest.saturating_sub(progress.cursor.unwrap_or(0)),
                 progress,
             }
         };
-        self.entries.iter().map(status).collect()
+        self.made.iter().map(status).collect()
     }
 
     /// Tells those of the receivers that take log records of the guard's verdicts, from now on. `given` opens a way to them.
-    ///
-    /// # Errors
-    /// When settings cannot work.
-    pub fn tell_verdicts(
-        &self,
-        settings: &[ExporterSettings],
-        given: impl Fn() -> Receiver<Arc<Given>>,
-    ) -> Result<(), SettingsError> {
-        for (settings, entry) in settings.iter().zip(&*self.entries) {
-            let Sink::OtlpLogs(sink) = Sink::new(settings)? else {
+    pub fn tell_verdicts(&self, given: impl Fn() -> Receiver<Arc<Given>>) {
+        for exporter in &*self.made {
+            let Some(sink) = exporter.verdicts.clone() else {
                 continue;
             };
             let verdicts = Verdicts {
-                sink: *sink,
-                retry: settings.retry,
-                entry: entry.clone(),
+                sink,
+                exporter: exporter.clone(),
                 given: given(),
-                given_up: GivenUp::new(&entry.name, Item::Verdicts),
+                given_up: GivenUp::new(exporter.name(), Item::Verdicts),
                 leaving: self.leaving.clone(),
             };
             let stop = self.stop.clone();
             self.tasks
                 .spawn(stop.run_until_cancelled_owned(verdicts.run()));
         }
-        Ok(())
     }
 
     /// Ends every exporter where it stands, and waits until it has. What is not delivered waits in the store.
@@ -300,20 +309,20 @@ impl Exporters {
         if drained.is_err() {
             tracing::warn!("exporters did not finish before the deadline");
         }
-        for (entry, status) in self.entries.iter().zip(self.status()) {
-            tell_left(entry, &status);
+        for (exporter, status) in self.made.iter().zip(self.status()) {
+            tell_left(&exporter.settings.kind, &status);
         }
     }
 }
 
 /// Says what becomes of alerts that an exporter has not delivered when it ends.
-fn tell_left(entry: &Entry, status: &ExporterStatus) {
+fn tell_left(kind: &Kind, status: &ExporterStatus) {
     let (exporter, alerts) = (&status.name, status.queue);
     let last_error = status.progress.last_error.as_deref();
     if alerts == 0 {
         return;
     }
-    if entry.keeps_cursor {
+    if kind.keeps_cursor() {
         tracing::warn!(
             exporter,
             alerts,
@@ -370,7 +379,7 @@ impl Answer {
 enum Sink {
     Terminal(terminal::Terminal),
     File(file::File),
-    OtlpLogs(Box<otlp_logs::OtlpLogs>),
+    OtlpLogs(Box<OtlpLogs>),
     Webhook(Box<webhook::Webhook>),
     #[cfg(test)]
     Scripted(scripted::Scripted),
@@ -390,9 +399,7 @@ impl Sink {
         Ok(match &settings.kind {
             Kind::Terminal => Self::Terminal(terminal::Terminal::stdout(settings)),
             Kind::File { path } => Self::File(file::File::new(path.clone(), tenant)),
-            Kind::OtlpLogs(otlp) => {
-                Self::OtlpLogs(Box::new(otlp_logs::OtlpLogs::new(name, tenant, otlp)?))
-            }
+            Kind::OtlpLogs(otlp) => Self::OtlpLogs(Box::new(OtlpLogs::new(name, tenant, otlp)?)),
             Kind::Webhook(webhook) => {
                 Self::Webhook(Box::new(webhook::Webhook::new(name, tenant, webhook)?))
             }
@@ -411,11 +418,13 @@ impl Sink {
             Self::Scripted(scripted) => scripted.send(alerts).await,
         }
     }
+}
 
-    fn kind(&self) -> &'static str {
+impl Kind {
+    fn name(&self) -> &'static str {
         match self {
-            Self::Terminal(_) => "terminal",
-            Self::File(_) => "file",
+            Self::Terminal => "terminal",
+            Self::File { .. } => "file",
             Self::OtlpLogs(_) => "otlp_logs",
             Self::Webhook(_) => "webhook",
             #[cfg(test)]
@@ -426,14 +435,14 @@ impl Sink {
     /// Most alerts in one batch.
     fn batch_max(&self) -> usize {
         match self {
-            Self::Webhook(webhook) => webhook.max_alerts(),
+            Self::Webhook(webhook) => webhook.max_alerts.max(1),
             _ => outbox::WINDOW_ALERTS,
         }
     }
 
     /// Whether only the newest of several waiting revisions of a warning is sent. A file is a history: it has them all.
     fn newest_only(&self) -> bool {
-        !matches!(self, Self::File(_))
+        !matches!(self, Self::File { .. })
     }
 
     /// Whether alerts of several incidents are sent one after the other: the webhook names one by its `groupKey`.
@@ -444,7 +453,7 @@ impl Sink {
     /// How long it rests after what waited is delivered, so that revisions that follow closely are shown as one.
     fn pace(&self) -> Option<Duration> {
         match self {
-            Self::Terminal(_) => Some(terminal::PACE),
+            Self::Terminal => Some(terminal::PACE),
             #[cfg(test)]
             Self::Scripted(scripted) => scripted.pace(),
             _ => None,
@@ -454,6 +463,6 @@ impl Sink {
     /// Whether what was missed while the daemon was away is delivered at the next start. Nobody was looking at the
     /// terminal then. Within a process it goes on where it was, too.
     fn keeps_cursor(&self) -> bool {
-        !matches!(self, Self::Terminal(_))
+        !matches!(self, Self::Terminal)
     }
 }

@@ -7,16 +7,14 @@
 //! and storing is delivered again after a crash.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::given_up::{GivenUp, Item};
 use super::retry::{Attempts, Tried};
-use super::settings::{ExporterSettings, Retry};
-use super::{Answer, Entry, Sink, StartError, is_due, shortened};
+use super::settings::{Kind, Retry};
+use super::{Answer, Exporter, is_due, shortened};
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 use crate::telemetry::spans;
@@ -27,13 +25,12 @@ pub(super) const WINDOW_ALERTS: usize = 256;
 /// One exporter and its queue.
 pub(super) struct Outbox {
     store: Store,
-    sink: Sink,
+    /// Held by `Exporters` too, which shows it.
+    exporter: Exporter,
     retry: Retry,
     tried: Tried,
     /// The newest alert that is settled.
     cursor: u64,
-    /// See [`ExporterSettings::shown`].
-    shown: Arc<AtomicU64>,
     /// Most alerts in the next batch. Halved where several are refused together, so that one which its receiver never takes is
     /// lost alone; doubled where they are taken.
     together: usize,
@@ -43,8 +40,6 @@ pub(super) struct Outbox {
     /// Why alerts waited when that was last logged, since they were delivered, and when it was.
     failure_told: Option<String>,
     failure_logged: Option<Instant>,
-    /// Held by `Exporters` too, which shows it.
-    entry: Entry,
     /// Cancelled by `Exporters::drain`.
     leaving: CancellationToken,
 }
@@ -53,23 +48,13 @@ impl Outbox {
     /// It waits for the disk.
     pub(super) fn new(
         store: Store,
-        settings: ExporterSettings,
+        exporter: Exporter,
         leaving: CancellationToken,
-    ) -> Result<Self, StartError> {
-        let sink = Sink::new(&settings)?;
-        let entry = Entry {
-            name: settings.name.clone(),
-            kind: sink.kind(),
-            keeps_cursor: sink.keeps_cursor(),
-            progress: Arc::default(),
-        };
-        let cursor = resume(&store, &sink, &settings)?;
-        let given_up = GivenUp::new(&entry.name, Item::Alerts);
-        let retry = settings.retry;
-        let together = sink.batch_max();
+    ) -> Result<Self, StoreError> {
+        let cursor = resume(&store, &exporter)?;
+        let retry = exporter.settings.retry;
         let outbox = Self {
             store,
-            sink,
             // What may last too long is the single alert's time.
             retry: Retry {
                 max_elapsed: None,
@@ -77,26 +62,24 @@ impl Outbox {
             },
             tried: Tried::new(retry.max_elapsed),
             cursor,
-            shown: settings.shown,
-            together,
-            given_up,
+            together: exporter.settings.kind.batch_max(),
+            given_up: GivenUp::new(exporter.name(), Item::Alerts),
             trouble_told: false,
             failure_told: None,
             failure_logged: None,
-            entry,
+            exporter,
             leaving,
         };
         outbox.show_cursor();
-        if outbox.sink.keeps_cursor() {
+        if outbox.kind().keeps_cursor() {
             let (store, next) = (&outbox.store, outbox.cursor + 1);
-            outbox.note_kept(store.set_exporter_cursor(&outbox.entry.name, next));
+            outbox.note_kept(store.set_exporter_cursor(outbox.exporter.name(), next));
         }
         Ok(outbox)
     }
 
-    /// What observers see of this exporter.
-    pub(super) fn entry(&self) -> Entry {
-        self.entry.clone()
+    fn kind(&self) -> &Kind {
+        &self.exporter.settings.kind
     }
 
     /// Delivers until it is told to leave and nothing waits, or what waits cannot be delivered now.
@@ -110,7 +93,7 @@ impl Outbox {
                     return;
                 }
             }
-            if let Some(pace) = self.sink.pace().filter(|_| self.cursor > before) {
+            if let Some(pace) = self.kind().pace().filter(|_| self.cursor > before) {
                 let _ = tokio::time::timeout(pace, leaving.cancelled()).await;
             }
             tokio::select! {
@@ -137,14 +120,14 @@ impl Outbox {
             };
             let refused = matches!(answer, Answer::Refused { .. });
             // What the terminal has shown in part must not be shown twice.
-            let is_shown = matches!(self.sink, Sink::Terminal(_));
+            let is_shown = matches!(self.kind(), Kind::Terminal);
             if refused && batch.alerts.len() > 1 && !is_shown {
                 self.together = batch.alerts.len() / 2;
                 continue;
             }
             let Answer::Later { reason, after } = answer else {
                 if !refused {
-                    self.together = (2 * self.together).min(self.sink.batch_max());
+                    self.together = (2 * self.together).min(self.kind().batch_max());
                 }
                 self.tried.forget();
                 self.settle(&batch, answer).await;
@@ -162,7 +145,7 @@ impl Outbox {
                 return false;
             };
             let wait = wait.min(self.tried.left());
-            self.entry.update(|progress| progress.retries += 1);
+            self.exporter.update(|progress| progress.retries += 1);
             let leaving = self.leaving.cancelled();
             let _ = tokio::time::timeout(wait, leaving).await;
         }
@@ -171,9 +154,9 @@ impl Outbox {
     /// One attempt, which may be measured.
     async fn send(&mut self, alerts: &[Alert]) -> Answer {
         let mut span = spans::begin("export");
-        let answer = self.sink.send(alerts).await;
+        let answer = self.exporter.sink.lock().await.send(alerts).await;
         if let Some(span) = &mut span {
-            span.name("eddy.exporter", &self.entry.name);
+            span.name("eddy.exporter", self.exporter.name());
             span.number("eddy.alerts", alerts.len() as u64);
             if let Answer::Later { reason, .. }
             | Answer::Refused { reason }
@@ -192,7 +175,7 @@ impl Outbox {
         if window.is_empty() {
             return Ok(Batch::empty(newest));
         }
-        Ok(Batch::of(window, self.together, &self.sink))
+        Ok(Batch::of(window, self.together, self.kind()))
     }
 
     /// Counts what became of a batch and moves behind it.
@@ -212,19 +195,19 @@ impl Outbox {
             .saturating_sub(self.cursor + all + batch.superseded);
         // What the store removes for want of room has a newer revision behind it; where a run is forgotten meanwhile, the
         // store counts what is lost with it.
-        let (superseded, missed) = if self.sink.newest_only() {
+        let (superseded, missed) = if self.kind().newest_only() {
             (batch.superseded + gone, 0)
         } else {
             (batch.superseded, gone)
         };
         if missed > 0 {
             tracing::error!(
-                exporter = self.entry.name,
+                exporter = self.exporter.name(),
                 alerts = missed,
                 "earlier revisions were gone before they were delivered"
             );
         }
-        self.entry.update(|progress| {
+        self.exporter.update(|progress| {
             progress.sent += all - failed;
             progress.failed += failed;
             progress.superseded += superseded;
@@ -232,22 +215,22 @@ impl Outbox {
         });
         self.cursor = batch.end;
         self.show_cursor();
-        if self.sink.keeps_cursor() {
+        if self.kind().keeps_cursor() {
             let (store, next) = (&self.store, self.cursor + 1);
-            let kept = store.keep_exporter_cursor(&self.entry.name, next).await;
+            let kept = store.keep_exporter_cursor(self.exporter.name(), next).await;
             self.note_kept(kept);
         }
     }
 
     fn show_cursor(&self) {
-        self.shown.store(self.cursor + 1, Ordering::Relaxed);
-        self.entry.update(|progress| progress.cursor = self.cursor);
+        self.exporter
+            .update(|progress| progress.cursor = Some(self.cursor));
     }
 
     /// Says where a cursor could not be kept.
     fn note_kept(&self, kept: Result<(), StoreError>) {
         if let Err(error) = kept {
-            tracing::warn!(exporter = self.entry.name, %error, "alerts may be delivered again after a restart");
+            tracing::warn!(exporter = self.exporter.name(), %error, "alerts may be delivered again after a restart");
         }
     }
 
@@ -259,19 +242,19 @@ impl Outbox {
             self.failure_told = Some(reason.clone());
             self.trouble_told = true;
             tracing::warn!(
-                exporter = self.entry.name,
+                exporter = self.exporter.name(),
                 reason,
                 "alerts cannot be delivered; they are kept and sent again: look whether the receiver is there and takes them"
             );
         }
-        self.entry
+        self.exporter
             .update(|progress| progress.last_error = Some(reason));
     }
 
     /// Has a loss logged, which is news however often it comes. There is none where the store could not be read.
     fn note_loss(&mut self, alerts: u64, reason: &str) {
         let reason = shortened(reason);
-        self.entry
+        self.exporter
             .update(|progress| progress.last_error = Some(reason.clone()));
         if alerts > 0 {
             self.trouble_told |= self.given_up.add(alerts, reason);
@@ -280,10 +263,13 @@ impl Outbox {
 
     fn note_success(&mut self) {
         if std::mem::take(&mut self.trouble_told) {
-            tracing::info!(exporter = self.entry.name, "alerts are delivered again");
+            tracing::info!(
+                exporter = self.exporter.name(),
+                "alerts are delivered again"
+            );
         }
         self.failure_told = None;
-        self.entry.update(|progress| progress.last_error = None);
+        self.exporter.update(|progress| progress.last_error = None);
     }
 }
 
@@ -291,17 +277,14 @@ impl Outbox {
 /// has shown in this process: what a store that failed did not come to publish is there when it is opened anew.
 ///
 /// The store keeps the cursor of the *next* alert, so that its 0 means that the exporter is new.
-fn resume(store: &Store, sink: &Sink, settings: &ExporterSettings) -> Result<u64, StoreError> {
+fn resume(store: &Store, exporter: &Exporter) -> Result<u64, StoreError> {
     let newest = store.last_cursor();
-    let next = if sink.keeps_cursor() {
-        store.exporter_cursor(&settings.name)?
+    let settled = if exporter.settings.kind.keeps_cursor() {
+        store.exporter_cursor(exporter.name())?.checked_sub(1)
     } else {
-        settings.shown.load(Ordering::Relaxed)
+        exporter.progress().cursor
     };
-    Ok(match next {
-        0 => newest,
-        next => newest.min(next - 1),
-    })
+    Ok(settled.map_or(newest, |settled| newest.min(settled)))
 }
 
 /// Alerts that are sent together.
@@ -336,8 +319,8 @@ impl Batch {
 
     /// The first `max` of those that wait, as far as this receiver has them together, without those that have a newer revision
     /// behind them where it gets only the newest.
-    fn of(window: Vec<Alert>, max: usize, sink: &Sink) -> Self {
-        let (newest_only, by_incident) = (sink.newest_only(), sink.by_incident());
+    fn of(window: Vec<Alert>, max: usize, kind: &Kind) -> Self {
+        let (newest_only, by_incident) = (kind.newest_only(), kind.by_incident());
         let newest: BTreeMap<u64, u64> = window
             .iter()
             .map(|alert| (alert.warning.id, alert.cursor))
@@ -370,7 +353,7 @@ impl Batch {
 mod tests {
     use super::*;
     use crate::export::samples::{alert, publish, store};
-    use crate::export::{Kind, WebhookSettings};
+    use crate::export::{ExporterSettings, WebhookSettings};
 
     /// Given a terminal that is started again in one process, as when a store has failed and is opened anew, it goes on where it
     /// was; one of a new process begins with what is published from then on.
@@ -378,17 +361,20 @@ mod tests {
     async fn a_terminal_goes_on_within_a_process() {
         let dir = tempfile::tempdir().expect("a directory");
         let store = store(dir.path());
-        let begins_behind = |settings: &ExporterSettings| {
-            let begun = Outbox::new(store.clone(), settings.clone(), CancellationToken::new());
-            begun.expect("settings that work").cursor
+        let terminal = || {
+            let settings = ExporterSettings::new("terminal", Kind::Terminal);
+            Exporter::new(settings).expect("settings that work")
         };
-        let settings = ExporterSettings::new("terminal", Kind::Terminal);
+        let begins_behind = |exporter: &Exporter| {
+            let begun = Outbox::new(store.clone(), exporter.clone(), CancellationToken::new());
+            begun.expect("a store that can be read").cursor
+        };
+        let of_this = terminal();
         publish(&store, vec![alert(1, 1)]).await;
-        assert_eq!(begins_behind(&settings), 1);
+        assert_eq!(begins_behind(&of_this), 1);
         publish(&store, vec![alert(2, 1)]).await;
-        assert_eq!(begins_behind(&settings), 1);
-        let of_another = ExporterSettings::new("terminal", Kind::Terminal);
-        assert_eq!(begins_behind(&of_another), 2);
+        assert_eq!(begins_behind(&of_this), 1);
+        assert_eq!(begins_behind(&terminal()), 2);
     }
 
     /// A batch as it is sent: ids and revisions, how many are left out, and where it ends.
@@ -403,8 +389,7 @@ mod tests {
     #[test]
     fn what_is_left_out_is_counted_once() {
         let settings = WebhookSettings::new("https://pager.example/hook");
-        let settings = ExporterSettings::new("pager", Kind::Webhook(settings));
-        let sink = Sink::new(&settings).expect("settings that work");
+        let kind = Kind::Webhook(settings);
         let mut log = vec![
             alert(1, 1),
             alert(2, 1),
@@ -420,7 +405,7 @@ mod tests {
         let mut batches = Vec::new();
         while cursor < 8 {
             let window = log.iter().filter(|alert| alert.cursor > cursor);
-            let batch = Batch::of(window.cloned().collect(), 32, &sink);
+            let batch = Batch::of(window.cloned().collect(), 32, &kind);
             let settled = batch.alerts.len() as u64 + batch.superseded;
             assert_eq!(batch.end, cursor + settled, "{batch:?}");
             cursor = batch.end;

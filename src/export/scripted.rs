@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, ExporterSettings, Exporters, Kind, start};
+use super::{Answer, ExporterSettings, Exporters, Kind, make, start};
 use crate::store::Store;
 use crate::store::alert::Alert;
 
@@ -127,5 +127,7 @@ impl Scripted {
 
 /// Exporters at work on a store.
 pub(super) fn start_all(store: &Store, settings: Vec<ExporterSettings>) -> Exporters {
-    start(store.clone(), settings, &CancellationToken::new()).expect("settings that work")
+    let exporters = make(settings).expect("settings that work");
+    let started = start(store.clone(), exporters, &CancellationToken::new());
+    started.expect("a store that can be read")
 }

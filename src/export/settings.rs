@@ -2,8 +2,6 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// One exporter.
@@ -19,9 +17,6 @@ pub struct ExporterSettings {
     pub kind: Kind,
     /// What happens when the receiver fails.
     pub retry: Retry,
-    /// The cursor of the next alert for a terminal that has been written to in this process; 0 before. Clones share it: started
-    /// again over a store that was opened anew, it goes on where it was.
-    pub shown: Arc<AtomicU64>,
 }
 
 impl ExporterSettings {
@@ -34,7 +29,6 @@ impl ExporterSettings {
             api: String::new(),
             kind,
             retry: Retry::default(),
-            shown: Arc::default(),
         }
     }
 }

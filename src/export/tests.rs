@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::given_up::{GivenUp, Item};
 use super::samples::{Log, alert, publish, resolved, store, store_of, wait_for};
 use super::scripted::{Scripted, Step, start_all};
-use super::{Answer, ExporterSettings, Exporters, Progress, Retry, StartError, start};
+use super::{Answer, ExporterSettings, Exporters, Progress, Retry, make, start};
 use crate::store::{ByHand, IndexKey, Options, READS_HELD_MAX, SavedRun, Store};
 
 /// How the only exporter stands.
@@ -160,9 +160,9 @@ async fn an_exporter_never_begins_anew_for_want_of_reading() {
         .expect("they are saved");
     let log = dir.path().join("store").join("db");
     fs::write(log, "").expect("it is emptied");
-    let names = vec![Scripted::default().exporter("pager")];
-    let started = start(store.clone(), names, &CancellationToken::new());
-    assert!(matches!(started, Err(StartError::Store(_))));
+    let exporters = make(vec![Scripted::default().exporter("pager")]).expect("settings that work");
+    let started = start(store.clone(), exporters, &CancellationToken::new());
+    assert!(started.is_err());
 }
 
 // Given a receiver that is down for an hour while one warning grows and another is raised once; it is then sent the newest
@@ -622,8 +622,8 @@ async fn an_unconfirmed_alert_is_sent_again() {
     let store = store(dir.path());
     let receiver = Scripted::default().then(Step::Hang);
     let kill = CancellationToken::new();
-    let settings = vec![receiver.exporter("pager")];
-    let killed = start(store.clone(), settings, &kill).expect("settings that work");
+    let exporters = make(vec![receiver.exporter("pager")]).expect("settings that work");
+    let killed = start(store.clone(), exporters, &kill).expect("started");
     publish(&store, vec![alert(1, 1)]).await;
     wait_for("the first attempt", || receiver.batches().len() == 1).await;
     kill.cancel();
@@ -665,13 +665,11 @@ async fn draining_ends_in_time() {
 }
 
 // Given two exporters of one name; they do not start.
-#[tokio::test]
-async fn names_must_differ() {
-    let dir = tempfile::tempdir().expect("a directory");
+#[test]
+fn names_must_differ() {
     let receiver = Scripted::default();
     let settings = vec![receiver.exporter("pager"), receiver.exporter("pager")];
-    let error = start(store(dir.path()), settings, &CancellationToken::new()).err();
-    let text = error.expect("refused").to_string();
+    let text = make(settings).err().expect("refused").to_string();
     assert_eq!(text, "exporter pager: this name is used twice");
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
+use tokio::sync::Mutex;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::timeout;
@@ -17,8 +18,7 @@ use super::given_up::GivenUp;
 use super::otlp::{attribute, int, string, text};
 use super::otlp_logs::OtlpLogs;
 use super::retry::Attempts;
-use super::settings::Retry;
-use super::{Answer, Entry, shortened};
+use super::{Answer, Exporter, shortened};
 use crate::engine::guard::Given;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
@@ -32,10 +32,9 @@ const TOO_MANY: &str = "too many were waiting";
 
 /// The verdicts of one tenant on their way to one receiver.
 pub(super) struct Verdicts {
-    pub(super) sink: OtlpLogs,
-    pub(super) retry: Retry,
-    /// What observers see of the exporter.
-    pub(super) entry: Entry,
+    pub(super) sink: Arc<Mutex<OtlpLogs>>,
+    /// What observers see.
+    pub(super) exporter: Exporter,
     /// The shards hold the other end.
     pub(super) given: Receiver<Arc<Given>>,
     /// What is lost to the receiver and not told of yet.
@@ -78,11 +77,12 @@ impl Verdicts {
 
     async fn deliver(&mut self, batch: &[Arc<Given>]) {
         let all = batch.len() as u64;
-        let mut attempts = Attempts::new(self.retry);
+        let mut attempts = Attempts::new(self.exporter.settings.retry);
         loop {
             let last_attempt = self.leaving.is_cancelled();
             let records = batch.iter().map(|given| log_record(given)).collect();
-            let (reason, after) = match self.sink.export(records).await {
+            let answer = self.sink.lock().await.export(records).await;
+            let (reason, after) = match answer {
                 Answer::Taken => return,
                 Answer::Partly { refused, reason } => return self.miss(refused, &reason),
                 Answer::Refused { reason } => return self.miss(all, &reason),
@@ -92,14 +92,14 @@ impl Verdicts {
             let Some(wait) = wait else {
                 return self.miss(all, &reason);
             };
-            self.entry.update(|progress| progress.retries += 1);
+            self.exporter.update(|progress| progress.retries += 1);
             let _ = timeout(wait, self.leaving.cancelled()).await;
         }
     }
 
     fn miss(&mut self, verdicts: u64, reason: &str) {
         self.given_up.add(verdicts, shortened(reason));
-        self.entry.update(|progress| progress.missed += verdicts);
+        self.exporter.update(|progress| progress.missed += verdicts);
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
     use crate::export::given_up::Item;
     use crate::export::samples::Log;
-    use crate::export::{OtlpLogsSettings, REASON_CHARS_MAX};
+    use crate::export::{ExporterSettings, Kind, OtlpLogsSettings, REASON_CHARS_MAX};
 
     // Given a receiver that has much to say of what it does not take; the log has the beginning of it.
     #[test]
@@ -164,21 +164,17 @@ mod tests {
         let log = Log::default();
         let _reading = log.read();
         let settings = OtlpLogsSettings::new("http://127.0.0.1:1");
+        let settings = ExporterSettings::new("backend", Kind::OtlpLogs(settings));
+        let exporter = Exporter::new(settings).expect("settings that work");
         let mut verdicts = Verdicts {
-            sink: OtlpLogs::new("backend", "", &settings).expect("settings that work"),
-            retry: Retry::default(),
-            entry: Entry {
-                name: "backend".to_owned(),
-                kind: "otlp_logs",
-                keeps_cursor: true,
-                progress: Arc::default(),
-            },
+            sink: exporter.verdicts.clone().expect("it takes log records"),
+            exporter,
             given: broadcast::Sender::new(1).subscribe(),
             given_up: GivenUp::new("backend", Item::Verdicts),
             leaving: CancellationToken::new(),
         };
         verdicts.miss(2, &"no ".repeat(20_000));
-        assert_eq!(verdicts.entry.progress().missed, 2);
+        assert_eq!(verdicts.exporter.progress().missed, 2);
         let lines = log.lines();
         let said = lines[0]["reason"].as_str().expect("a text");
         assert_eq!(said.len(), REASON_CHARS_MAX);

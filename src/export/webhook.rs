@@ -35,7 +35,6 @@ pub(super) struct Webhook {
     /// When it was last logged that the token's file is of no use.
     token_logged: Option<Instant>,
     external_url: Option<String>,
-    max_alerts: usize,
 }
 
 impl Webhook {
@@ -61,7 +60,6 @@ impl Webhook {
             token_file: settings.token_file.clone(),
             token_logged: None,
             external_url: settings.external_url.clone(),
-            max_alerts: settings.max_alerts.max(1),
         })
     }
 
@@ -87,10 +85,6 @@ impl Webhook {
             ),
             Err(_) => {}
         }
-    }
-
-    pub(super) fn max_alerts(&self) -> usize {
-        self.max_alerts
     }
 
     pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
@@ -214,13 +208,11 @@ mod tests {
     use http_body_util::BodyExt;
     use tokio::net::TcpListener;
     use tokio::task::JoinHandle;
-    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::export::samples::{Log, alert, publish, resolved, store, wait_for};
-    use crate::export::{
-        ExporterSettings, Kind, LOG_EVERY, Retry, SEND_TIMEOUT, Secret, TlsFiles, start,
-    };
+    use crate::export::scripted::start_all;
+    use crate::export::{ExporterSettings, Kind, LOG_EVERY, Retry, SEND_TIMEOUT, Secret, TlsFiles};
 
     /// A receiver that answers everything in one way and keeps what it was sent.
     struct Receiver {
@@ -670,8 +662,7 @@ mod tests {
         let store = store(dir.path());
         let receiver = Receiver::serve("127.0.0.1:0", || reply(200, ("x-a", "b"), "")).await;
         let exporter = ExporterSettings::new("pager", Kind::Webhook(receiver.settings()));
-        let exporters = start(store.clone(), vec![exporter], &CancellationToken::new());
-        let exporters = exporters.expect("started");
+        let exporters = start_all(&store, vec![exporter]);
         let mut sibling = alert(3, 1);
         sibling.warning.incident = 2;
         publish(&store, vec![alert(1, 1), alert(2, 1), sibling]).await;
@@ -718,8 +709,7 @@ mod tests {
             retry,
             ..ExporterSettings::new("pager", Kind::Webhook(settings))
         };
-        let exporters =
-            start(store.clone(), vec![exporter], &CancellationToken::new()).expect("started");
+        let exporters = start_all(&store, vec![exporter]);
         publish(&store, vec![alert(1, 1)]).await;
         wait_for("the first alert", || receiver.bodies().len() == 1).await;
         receiver.server.abort();

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::workload::{Dice, Request};
 use crate::engine::RunView;
 use crate::engine::policy::Policy;
-use crate::export::{Exporters, Scripted};
+use crate::export::{self, Exporters, Scripted};
 use crate::shard::{Clock, Refusal, Settings, Shards};
 use crate::store::{ByHand, Durability, Options, Store};
 
@@ -44,10 +44,10 @@ impl Process {
         let shards = working(&mut hand, starting).await;
         let shards = shards.expect("the shards start");
         let kill = CancellationToken::new();
-        let exporter = receiver.exporter("receiver");
-        let exporters = crate::export::start(store.clone(), vec![exporter], &kill);
+        let made = export::make(vec![receiver.exporter("receiver")]).expect("settings that work");
+        let exporters = export::start(store.clone(), made, &kill);
         Self {
-            exporters: exporters.expect("settings that work"),
+            exporters: exporters.expect("a store that can be read"),
             store,
             hand,
             shards,

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::access::{Shown, asks_for_certificates, configured};
 #[cfg(target_os = "linux")]
 use super::disk::allow_writes;
 use super::kill::calls;
 use super::load::{self, Sent, send_patiently};
+use super::secrets::looping;
 use super::support::{Daemon, PATIENCE, Sender, runtime};
 
 /// Within what time it is seen that the directory is gone. It is looked at five times a second.
@@ -107,6 +109,57 @@ fn a_directory_that_is_taken_away_is_missed() {
     let daemon = Daemon::start(&data);
     assert_eq!(daemon.get("/readyz").0, 200);
     assert!(daemon.runs().is_empty());
+}
+
+/// Given a data directory that is moved away and comes back, while the certificate that is shown to the receivers of alerts has
+/// gone, it goes on, and so do alerts, by the connections that there are; what is counted of them does not begin anew.
+#[test]
+fn exporters_need_their_files_at_the_start_alone() {
+    let asking = asks_for_certificates();
+    let (_behind, behind) = configured(&format!(
+        "receivers: {{otlp: {{protocols: {{grpc: {{{asking}}}, http: {{{asking}}}}}}}}}\n"
+    ));
+    let shown = Shown::stranger();
+    shown.renew();
+    let tls = shown.settings();
+    let (directory, daemon) = configured(&format!(
+        "exporters:\n  otlp_logs: {{endpoint: 'https://localhost:{}', {tls}}}\n  \
+         webhook: {{url: 'https://localhost:{}/v1/logs', allow_private: true, {tls}}}\n",
+        behind.grpc.port(),
+        behind.http.port()
+    ));
+    let runtime = runtime();
+    let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+    let sent = |exporter| {
+        let name = format!("eddy_exporter_sent_alerts_total{{exporter=\"{exporter}\"");
+        let (_, page) = daemon.get("/metrics");
+        let lines = page.as_str().unwrap_or_default().lines();
+        let numbers = lines.filter(|line| line.starts_with(&name));
+        let numbers = numbers.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
+        numbers.sum::<u64>()
+    };
+    let exporters = ["otlp_logs", "webhook"];
+    let mut loop_and_wait = |run, before: [u64; 2]| {
+        let (request, began) = (&looping(run)[0], Instant::now());
+        let sending = send_patiently(&mut sender, request);
+        let taken = runtime.block_on(async { tokio::time::timeout(PATIENCE, sending).await });
+        taken.expect("it is taken");
+        loop {
+            let now = exporters.map(sent);
+            if now[0] > before[0] && now[1] > before[1] {
+                return now;
+            }
+            assert!(began.elapsed() < PATIENCE, "{before:?}, then {now:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let before = loop_and_wait(1, [0, 0]);
+    let (data, away) = (directory.path().join("data"), directory.path().join("away"));
+    moved(&data, &away);
+    is_not_ready(&daemon, "cannot find any more");
+    drop(shown);
+    moved(&away, &data);
+    loop_and_wait(2, before);
 }
 
 /// Given a daemon whose disk did not let it open its store when it started, and is then unmounted to be mended, no store is
