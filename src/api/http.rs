@@ -3,8 +3,8 @@
 //! Every answer but those of `/v1/alerts`, `/metrics` and the page is one JSON object; every refusal is `{"error": "…"}` with a
 //! status that says whose fault it is.
 
-use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::from_fn;
@@ -19,7 +19,7 @@ use serde_json::json;
 use super::error::{ApiError, failure};
 use super::gate::is_anonymous;
 use super::grpc;
-use super::parameters::{NoQuery, bad_path, bad_query, count, min_severity, statuses};
+use super::parameters::{NoQuery, Parameters, count, min_severity, not_utf8, statuses};
 use super::queries::{Api, page_size};
 use super::ready::note_of;
 use super::tail::{AlertFilter, TailItem};
@@ -78,9 +78,8 @@ struct RunsJson {
 
 async fn list_runs(
     State(api): State<Api>,
-    query: Result<Query<RunsQuery>, QueryRejection>,
+    Parameters(query): Parameters<RunsQuery>,
 ) -> Result<Json<RunsJson>, ApiError> {
-    let Query(query) = query.map_err(|rejection| bad_query(&rejection))?;
     let filter = RunFilter {
         statuses: statuses(&query.status)?,
         agent: Some(query.agent.as_str())
@@ -99,10 +98,9 @@ async fn list_runs(
 async fn one_run(
     State(api): State<Api>,
     run_id: Result<Path<String>, PathRejection>,
-    query: Result<Query<NoQuery>, QueryRejection>,
+    _: Parameters<NoQuery>,
 ) -> Result<Json<RunJson>, ApiError> {
-    query.map_err(|rejection| bad_query(&rejection))?;
-    let Path(run_id) = run_id.map_err(|_| bad_path("run_id"))?;
+    let Path(run_id) = run_id.map_err(|_| not_utf8("run_id"))?;
     let run = api.run(&run_id).await?;
     Ok(Json(RunJson::from(&run)))
 }
@@ -116,10 +114,9 @@ struct ExplainQuery {
 async fn explain(
     State(api): State<Api>,
     warning: Result<Path<String>, PathRejection>,
-    query: Result<Query<ExplainQuery>, QueryRejection>,
+    Parameters(query): Parameters<ExplainQuery>,
 ) -> Result<Json<ExplanationJson>, ApiError> {
-    let Path(warning) = warning.map_err(|_| bad_path("warning"))?;
-    let Query(query) = query.map_err(|rejection| bad_query(&rejection))?;
+    let Path(warning) = warning.map_err(|_| not_utf8("warning"))?;
     Ok(Json(api.explain(&query.run_id, &warning).await?))
 }
 
@@ -136,9 +133,8 @@ struct AlertsQuery {
 async fn alerts(
     State(api): State<Api>,
     headers: HeaderMap,
-    query: Result<Query<AlertsQuery>, QueryRejection>,
+    Parameters(query): Parameters<AlertsQuery>,
 ) -> Result<Response, ApiError> {
-    let Query(query) = query.map_err(|rejection| bad_query(&rejection))?;
     let filter = AlertFilter {
         min_severity: min_severity(&query.min_severity)?,
         run_id: Some(query.run_id.as_str())

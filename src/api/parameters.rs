@@ -2,10 +2,15 @@
 //!
 //! Parameters that are not known are refused, because a misspelt filter would let everything through.
 
+use std::borrow::Cow;
+use std::iter;
 use std::num::{IntErrorKind, ParseIntError};
 
 use axum::extract::rejection::QueryRejection;
-use serde::de::Error;
+use axum::extract::{FromRequestParts, Query};
+use axum::http::Uri;
+use axum::http::request::Parts;
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 
 use super::error::ApiError;
@@ -21,6 +26,47 @@ const STATUSES: [Status; 5] = [
 ];
 
 const SEVERITIES: [Severity; 3] = [Severity::Info, Severity::Warning, Severity::Critical];
+
+/// The parameters of a request.
+pub(super) struct Parameters<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Parameters<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Self::of(&parts.uri)
+    }
+}
+
+impl<T: DeserializeOwned> Parameters<T> {
+    pub(super) fn of(address: &Uri) -> Result<Self, ApiError> {
+        let read = Query::try_from_uri(address);
+        let Query(parameters) = read.map_err(|rejection| bad_query(&rejection))?;
+        // What is not UTF-8 has been read as something else, which nobody asked for.
+        for parameter in address.query().unwrap_or_default().split('&') {
+            if let Some((field, value)) = parameter.split_once('=')
+                && !is_utf8(value)
+            {
+                return Err(not_utf8(field.to_owned()));
+            }
+        }
+        Ok(Self(parameters))
+    }
+}
+
+/// Whether a text is UTF-8 after `%` is undone.
+fn is_utf8(text: &str) -> bool {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let code = part.get(..2).map(|digits| u8::from_str_radix(digits, 16));
+        match code {
+            Some(Ok(code)) => bytes.extend(iter::once(code).chain(part.bytes().skip(2))),
+            _ => bytes.extend(iter::once(b'%').chain(part.bytes())),
+        }
+    }
+    str::from_utf8(&bytes).is_ok()
+}
 
 /// The query of what takes no parameters.
 #[derive(Deserialize)]
@@ -73,12 +119,12 @@ fn named<T: Copy>(
     })
 }
 
-/// A part of a path can be wrong in one way alone.
-pub(super) fn bad_path(field: &'static str) -> ApiError {
+/// Part of a path, which can be wrong in no other way, or a parameter.
+pub(super) fn not_utf8(field: impl Into<Cow<'static, str>>) -> ApiError {
     ApiError::invalid(field, "is not UTF-8 after `%` is undone")
 }
 
-pub(super) fn bad_query(rejection: &QueryRejection) -> ApiError {
+fn bad_query(rejection: &QueryRejection) -> ApiError {
     let told = rejection.body_text();
     // What failed, then the parameter where it is known which, then what is wrong.
     let wrong = told.split_once(": ").map_or(&*told, |(_, wrong)| wrong);

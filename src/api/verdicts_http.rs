@@ -9,7 +9,7 @@ use std::error::Error;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
@@ -21,7 +21,7 @@ use tonic::{Code, Status};
 
 use super::admission::too_long;
 use super::error::{ApiError, failure};
-use super::parameters::{NoQuery, bad_query};
+use super::parameters::{NoQuery, Parameters};
 use super::queries::Api;
 use super::v1;
 use super::verdicts::REQUEST_BYTES_MAX;
@@ -51,9 +51,9 @@ async fn refuse_strangers(request: Request, next: Next) -> Response {
         let text = "content-encoding: bodies are taken as they are, and none that is compressed";
         return failure(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
     }
-    match Query::<NoQuery>::try_from_uri(request.uri()) {
+    match Parameters::<NoQuery>::of(request.uri()) {
         Ok(_) => next.run(request).await,
-        Err(rejection) => bad_query(&rejection).into_response(),
+        Err(error) => error.into_response(),
     }
 }
 

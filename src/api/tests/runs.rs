@@ -269,6 +269,10 @@ async fn wrong_parameters_are_named() {
         ("/v1/runs?page_token=nonsense", "page_token"),
         ("/v1/runs/%ff", "run_id"),
         ("/v1/warnings/%ff?run_id=a", "warning"),
+        ("/v1/runs?agent=%ff", "agent"),
+        ("/v1/runs?agent=%e2%82x&limit=1", "agent"),
+        ("/v1/warnings/0123456789abcdef?run_id=r%80", "run_id"),
+        ("/v1/alerts?run_id=%ff", "run_id"),
         ("/v1/runs?status=sick", "status"),
         ("/v1/runs?staus=healthy", "staus"),
         ("/v1/alerts?cursor=first", "cursor"),
@@ -296,6 +300,12 @@ async fn wrong_parameters_are_named() {
     ] {
         let (_, json) = eddy.get(path).await;
         assert_eq!(json["error"], expected);
+    }
+    let (_, json) = eddy.get("/v1/runs?agent=sc%6fut").await;
+    assert_eq!(json["runs"].as_array().map(Vec::len), Some(1), "{json}");
+    for agent in ["%c3%a9%", "%zz", "100%"] {
+        let (status, json) = eddy.get(&format!("/v1/runs?agent={agent}")).await;
+        assert_eq!((status, &json["runs"]), (200, &serde_json::json!([])));
     }
 }
 
