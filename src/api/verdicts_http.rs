@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fmt::{self, Formatter};
 
 use axum::Json;
 use axum::body::Bytes;
@@ -15,7 +16,8 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Router, extract::rejection::BytesRejection};
-use serde::Serialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserializer, Serialize};
 use serde_json::value::RawValue;
 use tonic::{Code, Status};
 
@@ -214,17 +216,45 @@ fn word(verdict: v1::Verdict) -> VerdictKind {
 }
 
 /// The members of a body, taken out one by one.
-struct Fields<'a>(BTreeMap<String, &'a RawValue>);
+#[derive(Default)]
+struct Fields<'a> {
+    once: BTreeMap<String, &'a RawValue>,
+    /// The name of one that is there again.
+    twice: Option<String>,
+}
+
+impl<'de> Visitor<'de> for Fields<'de> {
+    type Value = Self;
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<Self, A::Error> {
+        while let Some((field, json)) = members.next_entry::<String, _>()? {
+            if self.once.insert(field.clone(), json).is_some() {
+                self.twice = Some(field);
+            }
+        }
+        Ok(self)
+    }
+}
 
 impl<'a> Fields<'a> {
     fn read(body: &'a [u8]) -> Result<Self, ApiError> {
-        serde_json::from_slice(body)
-            .map(Self)
-            .map_err(|error| ApiError::invalid("body", format!("is not a JSON object: {error}")))
+        let mut json = serde_json::Deserializer::from_slice(body);
+        let read = json.deserialize_map(Self::default());
+        let read = read.and_then(|fields| json.end().map(|()| fields));
+        let fields = read
+            .map_err(|error| ApiError::invalid("body", format!("is not a JSON object: {error}")))?;
+        match fields.twice {
+            Some(field) => Err(ApiError::invalid(field, "is given twice")),
+            None => Ok(fields),
+        }
     }
 
     fn take(&mut self, field: &str) -> Option<&'a RawValue> {
-        self.0.remove(field).filter(|json| json.get() != "null")
+        self.once.remove(field).filter(|json| json.get() != "null")
     }
 
     /// A text, or a number as a text: ids are numbers in some programs.
@@ -269,7 +299,7 @@ impl<'a> Fields<'a> {
 
     /// Refuses what is left: a misspelt field would be passed over in silence.
     fn end(self) -> Result<(), ApiError> {
-        match self.0.into_keys().next() {
+        match self.once.into_keys().next() {
             None => Ok(()),
             Some(field) => Err(ApiError::invalid(field, "is not a field of this request")),
         }

@@ -71,7 +71,7 @@ fn the_fourth_call_is_answered() {
 }
 
 /// Requests that are wrong in one field: where they are sent, and the field.
-const WRONG: [(&str, &str, &str); 16] = [
+const WRONG: [(&str, &str, &str); 18] = [
     ("check", r#"{"tool":"t"}"#, "run_id"),
     ("check", r#"{"run_id":"","tool":"t"}"#, "run_id"),
     ("check", r#"{"run_id":"r"}"#, "tool"),
@@ -85,6 +85,12 @@ const WRONG: [(&str, &str, &str); 16] = [
         "check",
         r#"{"run_id":"r","tool":"t","turn_id":{}}"#,
         "turn_id",
+    ),
+    ("check", r#"{"run_id":"r","tool":"t","tool":"u"}"#, "tool"),
+    (
+        "report",
+        r#"{"run_id":"r","tool":"t","status":"error","st\u0061tus":"success"}"#,
+        "status",
     ),
     ("check", "[]", "body"),
     ("check", r#"{"run_id":"#, "body"),
