@@ -214,6 +214,7 @@ impl Shared {
                     match newest_of_its_warning(db, *cursor, record)? {
                         Some(newest) if newest == *cursor => continue,
                         Some(_) => {}
+                        // Which of these was the newest is forgotten too.
                         None => lost += usize::from(*cursor >= waits_from),
                     }
                     leaving.take_out(db, *cursor)?;
@@ -251,7 +252,8 @@ impl Shared {
         })
     }
 
-    /// Has alerts leave the log. So many of them are lost: they were the newest of their warning, and some exporter lacks them.
+    /// Has alerts leave the log. So many of them are lost: they may have been the newest of their warning, and some exporter lacks
+    /// them.
     pub(super) fn let_leave(&self, db: &Db, leaving: Leaving, lost: usize) -> sled::Result<()> {
         count(&self.tally.alerts_removed, leaving.apply(db)?);
         count(&self.tally.alerts_lost, lost);

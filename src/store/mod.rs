@@ -80,7 +80,8 @@ pub struct Counters {
     pub runs_saved: u64,
     /// Alerts removed: there were more than `alerts_max`, and they had been superseded, or their run was forgotten.
     pub alerts_removed: u64,
-    /// Those of them that were the newest of their warning and that some exporter had not delivered.
+    /// Those of them that may have been the newest of their warning and that some exporter had not delivered: of a run that is
+    /// forgotten this is not known of each.
     pub alerts_lost: u64,
     /// Alerts left out because they could not be read.
     pub unreadable: u64,

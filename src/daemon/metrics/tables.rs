@@ -183,7 +183,7 @@ pub(super) const STORE_COUNTERS: &[Number<store::Counters>] = &[
     ),
     (
         "store_lost_alerts_total",
-        "Newest alerts of warnings whose run was forgotten before every exporter had them: lost to a receiver.",
+        "Alerts that left the log because their run was forgotten, before every exporter had them: lost to a receiver. Of a warning it may be several, of which the receiver would have had the newest.",
         |of| of.alerts_lost,
     ),
     (

@@ -163,6 +163,35 @@ async fn the_newest_alert_of_a_warning_stays() {
     assert_eq!(cursors(&store), (18..=27).collect::<Vec<_>>());
 }
 
+/// Given an exporter that lacks more than all alerts that are kept, and a run that is forgotten then: as they leave, each alert of
+/// it counts as lost, also those that only the last one had to replace. Nothing tells any more which of them was the last.
+#[tokio::test]
+async fn of_a_forgotten_run_each_alert_counts_as_lost() {
+    let dir = TempDir::new().unwrap();
+    let keep = Options {
+        alerts_max: 5,
+        ..options()
+    };
+    let store = Store::open(dir.path(), &keep).unwrap();
+    store.set_exporter_cursor("pager", 1).unwrap();
+    for _ in 0..3 {
+        store.commit(of("gone", 1)).await.unwrap();
+    }
+    store.commit(removing("gone")).await.unwrap();
+    settled(&store).await;
+    assert_eq!(
+        store.counters().alerts_lost,
+        0,
+        "the exporter may have them"
+    );
+    for _ in 0..10 {
+        store.commit(of("busy", 2)).await.unwrap();
+    }
+    settled(&store).await;
+    // One would be true.
+    assert_eq!(store.counters().alerts_lost, 3);
+}
+
 /// Given a run that has had ever more warnings, the alerts that stay for it have a bound: the warning that was resolved longest ago
 /// leaves for a new one, and those that are open stay.
 #[tokio::test]
