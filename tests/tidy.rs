@@ -500,3 +500,61 @@ fn what_is_counted_is_shown() {
         );
     }
 }
+
+/// Given the documents, each file that they name is there, by its name or the end of its path; so is each module that
+/// `ARCHITECTURE.md` names (`store/journal`, `store::journal`), or a function in it (`engine::step`).
+#[test]
+fn what_documents_name_is_there() {
+    let root = Path::new(ROOT);
+    let folders =
+        ["src", "tests", "benches", "examples"].map(|folder| rust_files(&root.join(folder)));
+    let files = folders.concat();
+    let within = |module: &Path| {
+        let is_within = |file: &&PathBuf| {
+            let file = file.with_extension("");
+            file.ancestors().any(|folder| folder.ends_with(module))
+        };
+        files.iter().filter(is_within).collect::<Vec<_>>()
+    };
+    let is_there = |name: &str| {
+        let path = PathBuf::from(name.replace("::", "/"));
+        let function = path.file_name().unwrap_or_default().to_string_lossy();
+        let function = format!("fn {function}(");
+        let mut around = within(path.parent().unwrap_or(&path)).into_iter();
+        !within(&path).is_empty() || around.any(|file| code(file).contains(&function))
+    };
+    let is_module = |name: &str| {
+        let is_part = |letter: char| letter.is_ascii_lowercase() || "_:/".contains(letter);
+        let is_path = name.contains("::") || name.contains('/');
+        is_path && !name.starts_with('/') && name.chars().all(is_part)
+    };
+    let mut documents = vec![root.join("ARCHITECTURE.md"), root.join("README.md")];
+    let docs = fs::read_dir(root.join("docs")).expect("a readable directory");
+    documents.extend(docs.flatten().map(|entry| entry.path()));
+    let mut missing = Vec::new();
+    for document in documents {
+        let text = fs::read_to_string(&document).expect("a readable file");
+        let is_map = document.ends_with("ARCHITECTURE.md");
+        for name in text
+            .lines()
+            .flat_map(|line| line.split('`').skip(1).step_by(2))
+        {
+            let is_file = Path::new(name)
+                .extension()
+                .is_some_and(|found| found == "rs");
+            let is_missing = if is_file {
+                !files.iter().any(|file| file.ends_with(name))
+            } else {
+                is_map && is_module(name) && !is_there(name)
+            };
+            if is_missing {
+                missing.push(format!("{}: {name}", document.display()));
+            }
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "what is not there:\n{}",
+        missing.join("\n")
+    );
+}
