@@ -394,8 +394,8 @@ fn now_ns() -> u64 {
         .as_nanos() as u64
 }
 
-/// Requests of tool spans with twelve attributes, 300 bytes of arguments and 700 of result, for each of the streams; a tenth of
-/// the runs loop.
+/// Requests of tool spans with twelve attributes, 300 bytes of arguments and 700 of result, for each of the streams. A tenth of
+/// the runs loop; each call of the others asks for something else in other words, and gets it.
 fn requests(spans_per_request: usize, mix: Mix) -> Vec<Vec<Bytes>> {
     let count = spans_of(spans_per_request) / spans_per_request;
     let now = now_ns();
@@ -437,7 +437,8 @@ fn requests(spans_per_request: usize, mix: Mix) -> Vec<Vec<Bytes>> {
 fn span(run: usize, number: usize, now: u64) -> Span {
     let nth = if run.is_multiple_of(10) { 0 } else { number };
     let start = now + number as u64 * 1_000;
-    let words = "stream turns upon itself where the bank is steep ";
+    let question = prose(2 * nth as u64, 260);
+    let answer = prose(2 * nth as u64 + 1, 670);
     Span {
         trace_id: (run as u128 + 1).to_be_bytes().to_vec(),
         span_id: (number as u64 + 1).to_be_bytes().to_vec(),
@@ -452,17 +453,11 @@ fn span(run: usize, number: usize, now: u64) -> Span {
             text("gen_ai.tool.call.id", &format!("call_{number}")),
             text(
                 "gen_ai.tool.call.arguments",
-                &format!(
-                    r#"{{"query":"{nth}","limit":10,"text":"{}"}}"#,
-                    &words.repeat(6)[..260]
-                ),
+                &format!(r#"{{"query":"{nth}","limit":10,"text":"{question}"}}"#),
             ),
             text(
                 "gen_ai.tool.call.result",
-                &format!(
-                    r#"{{"hits":["{nth}"],"text":"{}"}}"#,
-                    &words.repeat(15)[..670]
-                ),
+                &format!(r#"{{"hits":["{nth}"],"text":"{answer}"}}"#),
             ),
             text("gen_ai.agent.name", "researcher"),
             text("gen_ai.conversation.id", &format!("conversation-{run}")),
@@ -473,6 +468,33 @@ fn span(run: usize, number: usize, now: u64) -> Span {
         ],
         ..Span::default()
     }
+}
+
+/// So many bytes of words, drawn by a seed: two texts have few in common.
+fn prose(seed: u64, bytes: usize) -> String {
+    const SYLLABLES: [&str; 16] = [
+        "ban", "cor", "dim", "el", "fos", "gra", "hin", "jul", "kem", "lo", "mar", "nis", "pra",
+        "tu", "ver", "wid",
+    ];
+    // Steele, Lea and Flood: Fast splittable pseudorandom number generators (2014).
+    let mut state = seed;
+    let mut draw = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    };
+    let mut text = String::with_capacity(bytes + SYLLABLES.len());
+    while text.len() < bytes {
+        let drawn = draw();
+        for syllable in 0..2 + drawn % 3 {
+            let which = drawn >> (8 + 4 * syllable) & 15;
+            text.push_str(SYLLABLES[which as usize]);
+        }
+        text.push(' ');
+    }
+    text.truncate(bytes);
+    text
 }
 
 fn text(key: &str, value: &str) -> KeyValue {
