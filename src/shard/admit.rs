@@ -17,7 +17,7 @@ use super::inbox::{Cost, Held, Message, Move, Part, Routed};
 use super::looking_up::{Known, Unknown};
 use super::parts::PartDraft;
 use super::router::{Route, Router, TraceAlias};
-use super::{NamedPolicy, Settings, Shared, swarm};
+use super::{NamedPolicy, Settings, Shards, Shared, swarm};
 
 /// An inbox is nearly full when less than this part of it is empty.
 const NEARLY: usize = 16;
@@ -79,26 +79,48 @@ enum Unrouted {
     Crowded,
 }
 
-impl Shared {
-    pub(super) async fn submit(
-        &self,
-        reports: Vec<Report>,
-        policy: NamedPolicy,
-    ) -> Result<(), Refusal> {
-        let outcome = match self.admit(reports, &policy).await {
-            Ok(waiting) => self.wait(waiting).await,
+impl Shards {
+    /// Refuses a request that nobody has read yet, where it would most likely be refused after: all shards hold nearly as much as
+    /// they may. Reading costs half of what a report costs, and under a load that is several times too much nothing would be left
+    /// for those that are taken.
+    pub fn turn_away(&self) -> Result<(), Refusal> {
+        let shared = &self.shared;
+        let most = most(&shared.settings);
+        let nearly = Cost {
+            reports: most.reports - most.reports / NEARLY,
+            bytes: most.bytes - most.bytes / NEARLY,
+        };
+        let mut inboxes = shared.inboxes.iter();
+        if inboxes.any(|inbox| inbox.holds_at_most(nearly)) {
+            return Ok(());
+        }
+        shared.counters.refused_overloaded.add(1);
+        let retry_after = shared.backpressure.refuse();
+        Err(Refusal::Overloaded { retry_after })
+    }
+
+    /// Takes the reports of one request, and the policy by which they were read. Resolves when all of them are committed:
+    /// from then on they are effective and survive a crash. A refused request left nothing behind; of one that failed,
+    /// parts may be committed, and sending it again is harmless.
+    pub async fn submit(&self, reports: Vec<Report>, policy: NamedPolicy) -> Result<(), Refusal> {
+        let shared = &self.shared;
+        let outcome = match shared.admit(reports, &policy).await {
+            Ok(waiting) => shared.wait(waiting).await,
             Err(refusal) => Err(refusal),
         };
+        let counters = &shared.counters;
         match &outcome {
             // Who leaves is asked for no numbers any more; the receiver counts the request.
             Ok(()) | Err(Refusal::Stopping) => {}
-            Err(Refusal::Overloaded { .. }) => self.counters.refused_overloaded.add(1),
-            Err(Refusal::Crowded { .. }) => self.counters.refused_crowded.add(1),
-            Err(Refusal::Failed) => self.counters.refused_failed.add(1),
+            Err(Refusal::Overloaded { .. }) => counters.refused_overloaded.add(1),
+            Err(Refusal::Crowded { .. }) => counters.refused_crowded.add(1),
+            Err(Refusal::Failed) => counters.refused_failed.add(1),
         }
         outcome
     }
+}
 
+impl Shared {
     /// Waits until everything has been committed.
     async fn wait(&self, waiting: Vec<oneshot::Receiver<()>>) -> Result<(), Refusal> {
         for done in waiting {
@@ -116,23 +138,6 @@ impl Shared {
         } else {
             Refusal::Failed
         }
-    }
-
-    /// Refuses a request that nobody has read yet, where it would most likely be refused after: reading costs half of what a
-    /// report costs, and under a load that is several times too much nothing would be left for those that are taken.
-    pub(super) fn turn_away(&self) -> Result<(), Refusal> {
-        let most = most(&self.settings);
-        let nearly = Cost {
-            reports: most.reports - most.reports / NEARLY,
-            bytes: most.bytes - most.bytes / NEARLY,
-        };
-        let mut inboxes = self.inboxes.iter();
-        if inboxes.any(|inbox| inbox.holds_at_most(nearly)) {
-            return Ok(());
-        }
-        self.counters.refused_overloaded.add(1);
-        let retry_after = self.backpressure.refuse();
-        Err(Refusal::Overloaded { retry_after })
     }
 
     /// Takes a request, or refuses it whole. What comes back resolves when the parts are committed. Waits for nothing but the

@@ -46,20 +46,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::Stream;
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::engine::RunView;
-use crate::engine::event::Text;
-use crate::engine::explain::Explanation;
 use crate::engine::guard::Given;
 use crate::engine::policy::Policy;
-use crate::normalize::Report;
-use crate::store::{IndexKey, Store, StoreError};
+use crate::store::{Store, StoreError};
 
 pub use admit::Refusal;
 pub use counters::{Alerts, Counters};
@@ -268,74 +263,15 @@ impl Shards {
         })
     }
 
-    /// Whether a request is worth reading: not while all shards hold nearly as much as they may.
-    pub fn turn_away(&self) -> Result<(), Refusal> {
-        self.shared.turn_away()
-    }
-
     /// Resolves when a request is worth sending again, also for those that were told to come later.
     pub fn room(&self) -> impl Future<Output = ()> + Send + use<> {
         Arc::clone(&self.shared.backpressure).room_made()
-    }
-
-    /// Takes the reports of one request, and the policy by which they were read. Resolves when all of them are committed:
-    /// from then on they are effective and survive a crash. A refused request left nothing behind; of one that failed,
-    /// parts may be committed, and sending it again is harmless.
-    pub async fn submit(&self, reports: Vec<Report>, policy: NamedPolicy) -> Result<(), Refusal> {
-        self.shared.submit(reports, policy).await
-    }
-
-    /// A run, as it was last committed.
-    pub async fn run(&self, run_id: &str) -> Result<Option<RunView>, StoreError> {
-        self.shared.run(run_id).await
-    }
-
-    /// The runs with these ids, in their order, each as it was last committed, as far as there are any. The shards are asked once
-    /// for all.
-    ///
-    /// # Errors
-    /// The store could not be read.
-    pub async fn views(&self, run_ids: &[Text]) -> Result<Vec<Option<RunView>>, StoreError> {
-        self.shared.views(run_ids).await
-    }
-
-    /// Why a warning of a run was raised, by the run's own id; none where there is no such warning.
-    ///
-    /// # Errors
-    /// The store could not be read.
-    pub async fn explain(
-        &self,
-        run_id: &Text,
-        warning: u64,
-    ) -> Result<Option<Explanation>, StoreError> {
-        self.shared.explain(run_id, warning).await
     }
 
     /// By what reports are read and judged at present.
     #[must_use]
     pub fn policy(&self) -> NamedPolicy {
         self.shared.policy()
-    }
-
-    /// A page of runs, those begun last first, behind one of them. `page_size` is held between 1 and [`PAGE_SIZE_MAX`]. A bounded
-    /// number of runs is looked at for each page, so that a page may be short, even empty, and still name a next one.
-    ///
-    /// # Errors
-    /// The store could not be read.
-    pub async fn runs(
-        &self,
-        filter: &RunFilter,
-        page_size: usize,
-        after: Option<&IndexKey>,
-    ) -> Result<RunPage, StoreError> {
-        self.shared.runs(filter, page_size, after).await
-    }
-
-    /// A run as it is now, if it is there, and after each commit that concerns it. Who reads slowly misses states in
-    /// between, never the newest. Ends when the run is forgotten or has gone over to another one, and when the daemon
-    /// leaves.
-    pub async fn watch(&self, run_id: &str) -> impl Stream<Item = RunView> + Send + use<> {
-        query::watch(&self.shared, run_id.into()).await
     }
 
     /// The store below.

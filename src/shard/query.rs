@@ -19,7 +19,7 @@ use crate::engine::{RunState, RunView};
 use crate::store::records::decode_run;
 use crate::store::{IndexKey, Store, StoreError};
 
-use super::Shared;
+use super::Shards;
 use super::batch::Batch;
 use super::inbox::{Look, Query};
 use super::router::bounded;
@@ -80,9 +80,9 @@ impl RunFilter {
     }
 }
 
-impl Shared {
-    /// A run. One that has gone over to another is found under its old id, too.
-    pub(super) async fn run(&self, run_id: &str) -> Result<Option<RunView>, StoreError> {
+impl Shards {
+    /// A run, as it was last committed. One that has gone over to another is found under its old id, too.
+    pub async fn run(&self, run_id: &str) -> Result<Option<RunView>, StoreError> {
         // As it was reported, or as it is shown.
         let found = self
             .views(&[bounded(&run_id.into())])
@@ -92,14 +92,19 @@ impl Shared {
         let (None, Some(trace)) = (&found, TraceId::of_run(run_id)) else {
             return Ok(found);
         };
-        let looking = self.store.read_to_show(move |store| store.alias(trace));
+        let looking = self.store().read_to_show(move |store| store.alias(trace));
         match looking.await? {
             Some(run_id) => Ok(self.views(&[run_id]).await?.pop().flatten()),
             None => Ok(None),
         }
     }
 
-    pub(super) async fn runs(
+    /// A page of runs, those begun last first, behind one of them. `page_size` is held between 1 and [`PAGE_SIZE_MAX`]. A bounded
+    /// number of runs is looked at for each page, so that a page may be short, even empty, and still name a next one.
+    ///
+    /// # Errors
+    /// The store could not be read.
+    pub async fn runs(
         &self,
         filter: &RunFilter,
         page_size: usize,
@@ -113,7 +118,7 @@ impl Shared {
             let limit = TOGETHER.min(EXAMINED_MAX - examined);
             let behind = after.clone();
             let looking = self
-                .store
+                .store()
                 .read_to_show(move |store| store.run_ids(behind.as_ref(), true, limit));
             let keys = looking.await?;
             if keys.is_empty() {
@@ -138,11 +143,15 @@ impl Shared {
         })
     }
 
-    /// The runs with these ids, in their order, as far as there are any.
-    pub(super) async fn views(&self, run_ids: &[Text]) -> Result<Vec<Option<RunView>>, StoreError> {
+    /// The runs with these ids, in their order, each as it was last committed, as far as there are any. The shards are asked once
+    /// for all.
+    ///
+    /// # Errors
+    /// The store could not be read.
+    pub async fn views(&self, run_ids: &[Text]) -> Result<Vec<Option<RunView>>, StoreError> {
         let mut views: Vec<Option<RunView>> = run_ids.iter().map(|_| None).collect();
-        for (shard, inbox) in self.inboxes.iter().enumerate() {
-            let owned = |run_id: &Text| usize::from(self.shard_of(run_id)) == shard;
+        for (shard, inbox) in self.shared.inboxes.iter().enumerate() {
+            let owned = |run_id: &Text| usize::from(self.shared.shard_of(run_id)) == shard;
             let places: Vec<usize> = (0..run_ids.len())
                 .filter(|place| owned(&run_ids[*place]))
                 .collect();
@@ -175,7 +184,7 @@ impl Shared {
             return Ok(Vec::new());
         }
         let policy = self.policy().policy;
-        let looking = self.store.read_to_show(move |store| {
+        let looking = self.store().read_to_show(move |store| {
             let views = run_ids.iter();
             views
                 .map(|run_id| saved_view(store, run_id, &policy))
@@ -184,13 +193,16 @@ impl Shared {
         looking.await
     }
 
-    /// Why a warning of a run was raised; none where there is no such warning.
-    pub(super) async fn explain(
+    /// Why a warning of a run was raised, by the run's own id; none where there is no such warning.
+    ///
+    /// # Errors
+    /// The store could not be read.
+    pub async fn explain(
         &self,
         run_id: &Text,
         warning: u64,
     ) -> Result<Option<Explanation>, StoreError> {
-        let inbox = self.inbox_of(run_id);
+        let inbox = self.shared.inbox_of(run_id);
         let asked = inbox.ask(|reply| {
             Query::Look(Look::Explain {
                 run_id: run_id.clone(),
@@ -202,12 +214,45 @@ impl Shared {
             return Ok(Some(explanation));
         }
         let (run_id, policy) = (run_id.clone(), self.policy().policy);
-        let looking = self.store.read_to_show(move |store| {
+        let looking = self.store().read_to_show(move |store| {
             let saved = store.load_run(&run_id)?;
             let state = saved.and_then(|saved| decode_run(&saved.state).ok());
             Ok(state.and_then(|state| state.explain(warning, &policy)))
         });
         looking.await
+    }
+
+    /// A run as it is now, if it is there, and after each commit that concerns it. Who reads slowly misses states in
+    /// between, never the newest, and holds nothing of the shards meanwhile. Ends when the run is forgotten or has gone over to
+    /// another one, and when the daemon leaves.
+    pub async fn watch(&self, run_id: &str) -> impl Stream<Item = RunView> + Send + use<> {
+        let run_id = Text::from(run_id);
+        let inbox = self.shared.inbox_of(&run_id);
+        let look = |reply| {
+            Query::Look(Look::Watch {
+                run_id: run_id.clone(),
+                reply,
+            })
+        };
+        let mut watcher = inbox.ask(look).await;
+        // Of a run that was not in memory it knows nothing until its next commit, and the disk has what came before that.
+        let knows_nothing = |watcher: &watch::Receiver<Option<RunView>>| watcher.borrow().is_none();
+        let mut saved = Vec::new();
+        if watcher.as_ref().is_some_and(knows_nothing) {
+            match self.saved_views(vec![run_id]).await {
+                Ok(views) => saved = views,
+                Err(error) => {
+                    warn!(%error, "a run cannot be read, and is not watched");
+                    watcher = None;
+                }
+            }
+        }
+        if !watcher.as_ref().is_some_and(knows_nothing) {
+            // What was committed meanwhile is newer.
+            saved.clear();
+        }
+        let shown = stream::iter(watcher).flat_map(WatchStream::new);
+        stream::iter(saved).chain(shown).filter_map(future::ready)
     }
 }
 
@@ -328,7 +373,7 @@ impl Worker {
         view: Option<RunView>,
         reply: oneshot::Sender<watch::Receiver<Option<RunView>>>,
     ) {
-        match self.watchers.watch(run_id, || view) {
+        match self.watchers.watch(run_id, view) {
             Some(watcher) => drop(reply.send(watcher)),
             None => self.shared.counters.refused_watchers.add(1),
         }
@@ -339,38 +384,4 @@ impl Worker {
         let run = self.residence.resident(run_id)?;
         Some(run.state.view(&self.policy.policy))
     }
-}
-
-/// A run now and from now on. The stream holds nothing of the shards: it may be as slow as a client.
-///
-/// Of a run that was not in memory, the watcher knows nothing until its next commit, and the disk has what came before that.
-pub(super) async fn watch(
-    shared: &Shared,
-    run_id: Text,
-) -> impl Stream<Item = RunView> + Send + use<> {
-    let inbox = shared.inbox_of(&run_id);
-    let look = |reply| {
-        Query::Look(Look::Watch {
-            run_id: run_id.clone(),
-            reply,
-        })
-    };
-    let mut watcher = inbox.ask(look).await;
-    let knows_nothing = |watcher: &watch::Receiver<Option<RunView>>| watcher.borrow().is_none();
-    let mut saved = Vec::new();
-    if watcher.as_ref().is_some_and(knows_nothing) {
-        match shared.saved_views(vec![run_id]).await {
-            Ok(views) => saved = views,
-            Err(error) => {
-                warn!(%error, "a run cannot be read, and is not watched");
-                watcher = None;
-            }
-        }
-    }
-    if !watcher.as_ref().is_some_and(knows_nothing) {
-        // What was committed meanwhile is newer.
-        saved.clear();
-    }
-    let shown = stream::iter(watcher).flat_map(WatchStream::new);
-    stream::iter(saved).chain(shown).filter_map(future::ready)
 }

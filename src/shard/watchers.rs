@@ -20,11 +20,11 @@ pub(super) struct Watchers {
 }
 
 impl Watchers {
-    /// Watches a run. `view` is asked for its present state if nobody else watches it. `None` when too many are.
+    /// Watches a run. `view` is its present state, which whoever else watches it has seen. `None` when too many are.
     pub(super) fn watch(
         &mut self,
         run_id: Text,
-        view: impl FnOnce() -> Option<RunView>,
+        view: Option<RunView>,
     ) -> Option<watch::Receiver<Option<RunView>>> {
         if let Some(cell) = self.cells.get(&run_id) {
             return Some(cell.subscribe());
@@ -35,7 +35,7 @@ impl Watchers {
         if self.cells.len() >= WATCHED_RUNS_MAX {
             return None;
         }
-        let (cell, watcher) = watch::channel(view());
+        let (cell, watcher) = watch::channel(view);
         self.cells.insert(run_id, cell);
         Some(watcher)
     }
