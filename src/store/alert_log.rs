@@ -20,6 +20,7 @@ use crate::engine::event::Text;
 use crate::engine::run::announce::PUBLISHED_MAX;
 use crate::engine::warning::WarningState;
 
+use super::Store;
 use super::alert::Alert;
 use super::belongings::Belongings;
 use super::bundles::{self, Leaving, Stored};
@@ -57,6 +58,52 @@ impl WaitingAlert {
     pub(super) fn let_go_of(&mut self, run_ids: &BTreeSet<&Text>) {
         let is_of_one = |alert: &Alert| run_ids.contains(&alert.run_id);
         self.may_stay &= !self.alert.as_ref().is_some_and(is_of_one);
+    }
+}
+
+impl Store {
+    /// At most `limit` alerts with cursors above `cursor`, oldest first. Where the first of them is not `cursor + 1`,
+    /// those between have been removed. It may wait for the disk, unlike [`Store::next_alerts`].
+    pub fn alerts_after(&self, cursor: u64, limit: usize) -> Result<Vec<Alert>, StoreError> {
+        let shared = &self.inner.shared;
+        // They come into the database before they leave here.
+        let (waiting, stored_until) = shared.waiting_alerts(cursor, limit);
+        let mut from = cursor.saturating_add(1);
+        let mut alerts = Vec::new();
+        while alerts.len() < limit && from < stored_until {
+            let least = TOGETHER.min(limit - alerts.len());
+            let records = shared.read(|db| bundles::range(db, from, stored_until - 1, least))?;
+            let Some((newest, _)) = records.last() else {
+                break;
+            };
+            from = newest + 1;
+            let readable = |(cursor, record): &Stored| shared.readable(*cursor, record);
+            alerts.extend(records.iter().filter_map(readable));
+        }
+        alerts.truncate(limit);
+        let missing = limit - alerts.len();
+        alerts.extend(waiting.into_iter().take(missing));
+        Ok(alerts)
+    }
+
+    /// The newest alert of each warning of a run, as far as they are kept.
+    pub fn newest_alerts_of(&self, run_id: &str) -> Result<Vec<Alert>, StoreError> {
+        let shared = &self.inner.shared;
+        // They come into the database before they leave here.
+        let waiting = shared.waiting_alerts_of(run_id);
+        let records = shared.read(|db| {
+            let newest = Belongings::first(db, run_id)?.newest.into_iter();
+            let records = newest.map(|(_, cursor)| {
+                let record = bundles::get(db, cursor)?;
+                Ok(record.map(|record| (cursor, record)))
+            });
+            records.collect::<sled::Result<Vec<_>>>()
+        })?;
+        let stored = records.into_iter().flatten();
+        let stored = stored.filter_map(|(cursor, record)| shared.readable(cursor, &record));
+        let alerts = stored.chain(waiting);
+        let newest: BTreeMap<_, _> = alerts.map(|alert| (alert.warning.id, alert)).collect();
+        Ok(newest.into_values().collect())
     }
 }
 
@@ -260,29 +307,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The next alerts behind a cursor, at most `limit`.
-    pub(super) fn alerts_after(&self, cursor: u64, limit: usize) -> Result<Vec<Alert>, StoreError> {
-        // They come into the database before they leave here.
-        let (waiting, stored_until) = self.waiting_alerts(cursor, limit);
-        let mut from = cursor.saturating_add(1);
-        let mut alerts = Vec::new();
-        while alerts.len() < limit && from < stored_until {
-            let least = TOGETHER.min(limit - alerts.len());
-            let records = self.read(|db| bundles::range(db, from, stored_until - 1, least))?;
-            let Some((newest, _)) = records.last() else {
-                break;
-            };
-            from = newest + 1;
-            let readable = |(cursor, record): &Stored| self.readable(*cursor, record);
-            alerts.extend(records.iter().filter_map(readable));
-        }
-        alerts.truncate(limit);
-        let missing = limit - alerts.len();
-        alerts.extend(waiting.into_iter().take(missing));
-        Ok(alerts)
-    }
-
-    /// The same, where the database need not be asked: it has none of them that is not here.
+    /// What [`Store::alerts_after`] says, where the database need not be asked: it has none of them that is not here.
     pub(super) fn alerts_at_hand(&self, cursor: u64, limit: usize) -> Option<Vec<Alert>> {
         let (waiting, stored_until) = self.waiting_alerts(cursor, limit);
         (cursor.saturating_add(1) >= stored_until).then_some(waiting)
@@ -300,25 +325,6 @@ impl Shared {
         let next = pending.alerts[from..].iter();
         let alerts = next.filter_map(|alert| alert.alert.clone());
         (alerts.take(limit).collect(), first.cursor)
-    }
-
-    /// The newest alert of each warning of a run.
-    pub(super) fn newest_alerts_of(&self, run_id: &str) -> Result<Vec<Alert>, StoreError> {
-        // They come into the database before they leave here.
-        let waiting = self.waiting_alerts_of(run_id);
-        let records = self.read(|db| {
-            let newest = Belongings::first(db, run_id)?.newest.into_iter();
-            let records = newest.map(|(_, cursor)| {
-                let record = bundles::get(db, cursor)?;
-                Ok(record.map(|record| (cursor, record)))
-            });
-            records.collect::<sled::Result<Vec<_>>>()
-        })?;
-        let stored = records.into_iter().flatten();
-        let stored = stored.filter_map(|(cursor, record)| self.readable(cursor, &record));
-        let alerts = stored.chain(waiting);
-        let newest: BTreeMap<_, _> = alerts.map(|alert| (alert.warning.id, alert)).collect();
-        Ok(newest.into_values().collect())
     }
 
     /// Alerts of a run that may not be in the database yet, oldest first.

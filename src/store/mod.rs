@@ -51,9 +51,6 @@ use std::thread;
 
 use tokio::sync::{oneshot, watch};
 
-use crate::engine::event::{Text, TraceId};
-
-use alert::Alert;
 pub use backup::{Copied, copy, is_unbegun};
 use beside::Places;
 pub use error::StoreError;
@@ -223,33 +220,9 @@ impl Store {
         self.ordered(|answer| Order::Save(runs, answer)).await
     }
 
-    /// Whether a run was committed and not removed since, be its state saved or not.
-    ///
-    /// # Errors
-    /// The database could not be read.
-    pub fn has_run(&self, run_id: &str) -> Result<bool, StoreError> {
-        self.inner.shared.has_run(run_id)
-    }
-
-    /// What [`Store::has_run`] says, where it says so without the database: this never waits for a disk. `None` where it would.
-    #[must_use]
-    pub fn has_run_at_hand(&self, run_id: &str) -> Option<bool> {
-        self.inner.shared.has_run_at_hand(run_id)
-    }
-
     /// The saved state of a run, if there is one.
     pub fn load_run(&self, run_id: &str) -> Result<Option<SavedRun>, StoreError> {
         self.inner.shared.load_run(run_id)
-    }
-
-    /// At most `limit` runs of the index behind `after` in the order asked for; from its end without `after`.
-    pub fn run_ids(
-        &self,
-        after: Option<&IndexKey>,
-        newest_first: bool,
-        limit: usize,
-    ) -> Result<Vec<IndexKey>, StoreError> {
-        self.inner.shared.run_ids(after, newest_first, limit)
     }
 
     /// Whether a run has this place in the index.
@@ -261,36 +234,6 @@ impl Store {
     #[must_use]
     pub fn run_count(&self) -> u64 {
         self.inner.shared.run_count()
-    }
-
-    /// Removes the state of a run, for a replay that finds the run removed. The rest of it went when the turn that removed
-    /// it was committed, or when the store was opened.
-    pub fn forget_state(&self, run_id: &str) -> Result<(), StoreError> {
-        self.inner.shared.forget_state(run_id)
-    }
-
-    /// The run that a trace belongs to, where it was committed as an alias.
-    pub fn alias(&self, trace: TraceId) -> Result<Option<Text>, StoreError> {
-        self.inner.shared.alias(trace)
-    }
-
-    /// What [`Store::alias`] says, where it says so without the database: this never waits for a disk.
-    ///
-    /// # Errors
-    /// Only the database knows.
-    pub fn alias_at_hand(&self, trace: TraceId) -> Result<Option<Text>, OnDisk> {
-        self.inner.shared.alias_at_hand(trace)
-    }
-
-    /// The traces that were committed as aliases of a run.
-    pub fn aliases_of(&self, run_id: &str) -> Result<Vec<TraceId>, StoreError> {
-        self.inner.shared.aliases_of(run_id)
-    }
-
-    /// What may not be contained in saved states yet: one item a turn, `(position, entries, policy)`, in the order in
-    /// which they were committed. A record that is missing or cannot be read is one error, and the next ones follow.
-    pub fn replay(&self) -> impl Iterator<Item = Result<(u64, Vec<Entry>, u64), StoreError>> {
-        self.inner.shared.replay()
     }
 
     /// A shard says that it needs the journal from `position` on (`u64::MAX`: nothing of what is committed by now).
@@ -307,22 +250,6 @@ impl Store {
     pub async fn put_policy(&self, hash: u64, json: String) -> Result<(), StoreError> {
         self.ordered(|answer| Order::Policy(hash, json, answer))
             .await
-    }
-
-    /// The policy with this hash.
-    pub fn policy(&self, hash: u64) -> Result<Option<String>, StoreError> {
-        self.inner.shared.policy(hash)
-    }
-
-    /// At most `limit` alerts with cursors above `cursor`, oldest first. Where the first of them is not `cursor + 1`,
-    /// those between have been removed. It may wait for the disk, unlike [`Store::next_alerts`].
-    pub fn alerts_after(&self, cursor: u64, limit: usize) -> Result<Vec<Alert>, StoreError> {
-        self.inner.shared.alerts_after(cursor, limit)
-    }
-
-    /// The newest alert of each warning of a run, as far as they are kept.
-    pub fn newest_alerts_of(&self, run_id: &str) -> Result<Vec<Alert>, StoreError> {
-        self.inner.shared.newest_alerts_of(run_id)
     }
 
     /// Cursor of the alert from which on all are kept; one above [`Store::last_cursor`] when there is none. Of older ones
@@ -344,27 +271,10 @@ impl Store {
         self.inner.shared.last_cursor.subscribe()
     }
 
-    /// Cursor of the next alert for an exporter; 0 for one that is new. Where the database was made anew without its cursor,
-    /// that of the first alert behind the snapshot.
-    pub fn exporter_cursor(&self, name: &str) -> Result<u64, StoreError> {
-        self.inner.shared.exporter_cursor(name)
-    }
-
     /// Keeps how far an exporter has delivered. The first time it is flushed; later, the newest half second may be missing
     /// after a crash, so that some alerts are delivered again. It waits for the disk, unlike [`Store::keep_exporter_cursor`].
     pub fn set_exporter_cursor(&self, name: &str, cursor: u64) -> Result<(), StoreError> {
         self.inner.shared.set_exporter_cursor(name, cursor)
-    }
-
-    /// Says which exporters there are, once each has a cursor: of the alerts that leave the log, those are lost that one of these
-    /// has not delivered. The answer has the names of others, of an earlier configuration, and the cursor of the next alert for
-    /// each.
-    pub fn set_exporters<'a>(
-        &self,
-        names: impl Iterator<Item = &'a str>,
-    ) -> Result<Vec<(String, u64)>, StoreError> {
-        let names = names.map(|name| name.as_bytes().to_vec()).collect();
-        self.inner.shared.begin_exporters(names)
     }
 
     /// Bytes of the files on disk: of the database, the journal, the snapshots and the reserve; 0 where they cannot be counted.

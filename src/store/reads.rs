@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 
 use crate::engine::event::{Text, TraceId};
 
-use super::OnDisk;
 use super::belongings;
 use super::error::StoreError;
 use super::journal::{Found, Reader};
@@ -15,50 +14,48 @@ use super::pieces::{self, Writes};
 use super::records::{RecordError, decode_saved, decode_turns};
 use super::shared::Shared;
 use super::turn::{Entry, IndexKey, SavedRun};
+use super::{OnDisk, Store};
 
 /// A turn of a replay: position, entries, hash of the policy.
-pub(super) type Replayed = (u64, Vec<Entry>, u64);
+type Replayed = (u64, Vec<Entry>, u64);
 
-impl Shared {
-    pub(super) fn load_run(&self, run_id: &str) -> Result<Option<SavedRun>, StoreError> {
-        let key = keys::run(run_id);
-        if self.known.lacks(&key) {
-            return Ok(None);
-        }
-        match self.read(|db| pieces::get(db, &key))? {
-            Some(record) => decode_saved(run_id, &record)
-                .map(Some)
-                .map_err(|error| unreadable("state", &key, &error)),
-            None => Ok(None),
-        }
-    }
-
-    /// Whether there is a run, in memory or on disk, as far as the database need not be asked.
-    pub(super) fn has_run_at_hand(&self, run_id: &str) -> Option<bool> {
-        if self.begun().contains(run_id) {
-            return Some(true);
-        }
-        self.known.lacks(&keys::run(run_id)).then_some(false)
-    }
-
-    /// Whether there is a run.
-    pub(super) fn has_run(&self, run_id: &str) -> Result<bool, StoreError> {
+impl Store {
+    /// Whether a run was committed and not removed since, be its state saved or not.
+    ///
+    /// # Errors
+    /// The database could not be read.
+    pub fn has_run(&self, run_id: &str) -> Result<bool, StoreError> {
         match self.has_run_at_hand(run_id) {
             Some(has) => Ok(has),
-            None => self.read(|db| db.contains_key(keys::run(run_id))),
+            None => self
+                .inner
+                .shared
+                .read(|db| db.contains_key(keys::run(run_id))),
         }
     }
 
-    pub(super) fn run_ids(
+    /// What [`Store::has_run`] says, where it says so without the database: this never waits for a disk. `None` where it would.
+    #[must_use]
+    pub fn has_run_at_hand(&self, run_id: &str) -> Option<bool> {
+        let shared = &self.inner.shared;
+        if shared.begun().contains(run_id) {
+            return Some(true);
+        }
+        shared.known.lacks(&keys::run(run_id)).then_some(false)
+    }
+
+    /// At most `limit` runs of the index behind `after` in the order asked for; from its end without `after`.
+    pub fn run_ids(
         &self,
         after: Option<&IndexKey>,
         newest_first: bool,
         limit: usize,
     ) -> Result<Vec<IndexKey>, StoreError> {
-        let waiting = self.waiting_runs(after, newest_first);
+        let shared = &self.inner.shared;
+        let waiting = shared.waiting_runs(after, newest_first);
         let all = keys::all(keys::INDEX);
         let after = after.map(keys::index);
-        let found: Vec<_> = self.read(|db| {
+        let found: Vec<_> = shared.read(|db| {
             if newest_first {
                 let end = after.unwrap_or_else(|| all.end.to_vec());
                 let range = db.range(all.start.to_vec()..end);
@@ -80,52 +77,26 @@ impl Shared {
         Ok(runs)
     }
 
-    /// Whether a run has this place in the index.
-    pub(super) fn is_listed(&self, run: &IndexKey) -> Result<bool, StoreError> {
-        // It comes into the database before it leaves here.
-        let is_waiting = self.pending().new_runs.contains(run);
-        Ok(is_waiting || self.read(|db| db.contains_key(keys::index(run)))?)
-    }
-
-    /// Runs behind `after` that may not be in the database yet.
-    fn waiting_runs(&self, after: Option<&IndexKey>, newest_first: bool) -> Vec<IndexKey> {
-        let is_behind = |run: &&IndexKey| match after {
-            Some(after) if newest_first => *run < after,
-            Some(after) => *run > after,
-            None => true,
-        };
-        let pending = self.pending();
-        pending.new_runs.iter().filter(is_behind).cloned().collect()
-    }
-
-    /// Removes the state of a run.
-    pub(super) fn forget_state(&self, run_id: &str) -> Result<(), StoreError> {
-        self.write(|db| {
+    /// Removes the state of a run, for a replay that finds the run removed. The rest of it went when the turn that removed
+    /// it was committed, or when the store was opened.
+    pub fn forget_state(&self, run_id: &str) -> Result<(), StoreError> {
+        self.inner.shared.write(|db| {
             let mut writes = Writes::default();
             writes.remove_stored(db, &keys::run(run_id))?;
             writes.apply(db)
         })
     }
 
-    /// The run that a trace belongs to, if any does, as far as the database need not be asked.
-    pub(super) fn alias_at_hand(&self, trace: TraceId) -> Result<Option<Text>, OnDisk> {
-        if let Some(run_id) = self.pending().aliases.get(&trace) {
-            return Ok(Some(run_id.clone()));
-        }
-        if self.known.lacks(&keys::alias(trace)) {
-            return Ok(None);
-        }
-        Err(OnDisk)
-    }
-
-    pub(super) fn alias(&self, trace: TraceId) -> Result<Option<Text>, StoreError> {
+    /// The run that a trace belongs to, where it was committed as an alias.
+    pub fn alias(&self, trace: TraceId) -> Result<Option<Text>, StoreError> {
         if let Ok(alias) = self.alias_at_hand(trace) {
             return Ok(alias);
         }
+        let shared = &self.inner.shared;
         let key = keys::alias(trace);
         // It leaves the database before its run leaves here.
-        let is_of_before = self.removals.now();
-        let Some(run_id) = self.read(|db| db.get(&key))? else {
+        let is_of_before = shared.removals.now();
+        let Some(run_id) = shared.read(|db| db.get(&key))? else {
             return Ok(None);
         };
         match std::str::from_utf8(&run_id) {
@@ -134,11 +105,27 @@ impl Shared {
         }
     }
 
-    /// The traces that belong to a run beside the one that it may be named after.
-    pub(super) fn aliases_of(&self, run_id: &str) -> Result<Vec<TraceId>, StoreError> {
+    /// What [`Store::alias`] says, where it says so without the database: this never waits for a disk.
+    ///
+    /// # Errors
+    /// Only the database knows.
+    pub fn alias_at_hand(&self, trace: TraceId) -> Result<Option<Text>, OnDisk> {
+        let shared = &self.inner.shared;
+        if let Some(run_id) = shared.pending().aliases.get(&trace) {
+            return Ok(Some(run_id.clone()));
+        }
+        if shared.known.lacks(&keys::alias(trace)) {
+            return Ok(None);
+        }
+        Err(OnDisk)
+    }
+
+    /// The traces that were committed as aliases of a run.
+    pub fn aliases_of(&self, run_id: &str) -> Result<Vec<TraceId>, StoreError> {
+        let shared = &self.inner.shared;
         // They come into the database before they leave here.
-        let waiting = self.waiting_aliases_of(run_id);
-        let mut traces = self.read(|db| belongings::traces(db, run_id))?;
+        let waiting = shared.waiting_aliases_of(run_id);
+        let mut traces = shared.read(|db| belongings::traces(db, run_id))?;
         traces.extend(waiting);
         // Some may have gone over to another run since.
         let mut belong = Vec::new();
@@ -150,21 +137,14 @@ impl Shared {
         Ok(belong)
     }
 
-    /// Traces of a run that may not be in the database yet.
-    fn waiting_aliases_of(&self, run_id: &str) -> Vec<TraceId> {
-        let pending = self.pending();
-        let of_run = pending.aliases.iter();
-        let of_run = of_run.filter(|(_, owner)| ***owner == *run_id);
-        of_run.map(|(trace, _)| *trace).collect()
-    }
-
-    /// One item for each turn, and an error for each record that is missing or cannot be read. An error of the file
-    /// system is the last item.
-    pub(super) fn replay(&self) -> impl Iterator<Item = Result<Replayed, StoreError>> {
-        let dir = self.journal_dir();
+    /// What may not be contained in saved states yet, in the order in which it was committed. A record that is missing or cannot
+    /// be read is one error, and the next ones follow; an error of the file system is the last item.
+    pub fn replay(&self) -> impl Iterator<Item = Result<Replayed, StoreError>> {
+        let shared = &self.inner.shared;
+        let dir = shared.journal_dir();
         let refused = move |error| StoreError::io("cannot read the journal in", &dir, error);
-        let start = self.journal_start.load(Ordering::Acquire);
-        let (reader, failure) = match Reader::new(&self.journal_dir(), start) {
+        let start = shared.journal_start.load(Ordering::Acquire);
+        let (reader, failure) = match Reader::new(&shared.journal_dir(), start) {
             Ok(reader) => (Some(reader), None),
             Err(error) => (None, Some(Err(error))),
         };
@@ -183,14 +163,98 @@ impl Shared {
         })
     }
 
-    pub(super) fn policy(&self, hash: u64) -> Result<Option<String>, StoreError> {
+    /// The policy with this hash.
+    pub fn policy(&self, hash: u64) -> Result<Option<String>, StoreError> {
         let key = keys::policy(hash);
-        let Some(json) = self.read(|db| pieces::get(db, &key))? else {
+        let shared = &self.inner.shared;
+        let Some(json) = shared.read(|db| pieces::get(db, &key))? else {
             return Ok(None);
         };
         String::from_utf8(json)
             .map(Some)
             .map_err(|error| unreadable("policy", &key, &RecordError::from(error.utf8_error())))
+    }
+
+    /// Cursor of the next alert for an exporter; 0 for one that is new. Where the database was made anew without its cursor,
+    /// that of the first alert behind the snapshot.
+    pub fn exporter_cursor(&self, name: &str) -> Result<u64, StoreError> {
+        let shared = &self.inner.shared;
+        if let Some(cursor) = shared.number(&keys::exporter(name))? {
+            return Ok(cursor);
+        }
+        Ok(match shared.number(keys::ALERTS_FROM)? {
+            // All that there are come from the journal.
+            Some(1) => self.first_cursor(),
+            Some(cursor) => cursor,
+            None => 0,
+        })
+    }
+
+    /// Says which exporters there are, once each has a cursor: of the alerts that leave the log, those are lost that one of these
+    /// has not delivered. The answer has the names of others, of an earlier configuration, and the cursor of the next alert for
+    /// each.
+    pub fn set_exporters<'a>(
+        &self,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<(String, u64)>, StoreError> {
+        let names: BTreeSet<_> = names.map(|name| name.as_bytes().to_vec()).collect();
+        let shared = &self.inner.shared;
+        let others = shared.write(|db| {
+            db.remove(keys::ALERTS_FROM)?;
+            let mut others = Vec::new();
+            for entry in db.range(keys::all(keys::EXPORTER)) {
+                let (key, cursor) = entry?;
+                let name = &key[1..];
+                if !names.contains(name) {
+                    let name = String::from_utf8_lossy(name).into_owned();
+                    others.extend(pieces::read_number(&cursor).map(|cursor| (name, cursor)));
+                }
+            }
+            Ok(others)
+        })?;
+        *shared.exporters() = Some(names);
+        Ok(others)
+    }
+}
+
+impl Shared {
+    pub(super) fn load_run(&self, run_id: &str) -> Result<Option<SavedRun>, StoreError> {
+        let key = keys::run(run_id);
+        if self.known.lacks(&key) {
+            return Ok(None);
+        }
+        match self.read(|db| pieces::get(db, &key))? {
+            Some(record) => decode_saved(run_id, &record)
+                .map(Some)
+                .map_err(|error| unreadable("state", &key, &error)),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether a run has this place in the index.
+    pub(super) fn is_listed(&self, run: &IndexKey) -> Result<bool, StoreError> {
+        // It comes into the database before it leaves here.
+        let is_waiting = self.pending().new_runs.contains(run);
+        Ok(is_waiting || self.read(|db| db.contains_key(keys::index(run)))?)
+    }
+
+    /// Runs behind `after` that may not be in the database yet.
+    fn waiting_runs(&self, after: Option<&IndexKey>, newest_first: bool) -> Vec<IndexKey> {
+        let is_behind = |run: &&IndexKey| match after {
+            Some(after) if newest_first => *run < after,
+            Some(after) => *run > after,
+            None => true,
+        };
+        let pending = self.pending();
+        pending.new_runs.iter().filter(is_behind).cloned().collect()
+    }
+
+    /// Traces of a run that may not be in the database yet.
+    fn waiting_aliases_of(&self, run_id: &str) -> Vec<TraceId> {
+        let pending = self.pending();
+        let of_run = pending.aliases.iter();
+        let of_run = of_run.filter(|(_, owner)| ***owner == *run_id);
+        of_run.map(|(trace, _)| *trace).collect()
     }
 
     /// Keeps a policy, on disk when this returns: the journal is synced before the database is, and names it.
@@ -207,40 +271,6 @@ impl Shared {
             writes.apply(db)
         })?;
         self.write_through()
-    }
-
-    pub(super) fn exporter_cursor(&self, name: &str) -> Result<u64, StoreError> {
-        if let Some(cursor) = self.number(&keys::exporter(name))? {
-            return Ok(cursor);
-        }
-        Ok(match self.number(keys::ALERTS_FROM)? {
-            // All that there are come from the journal.
-            Some(1) => self.first_cursor.load(Ordering::Acquire),
-            Some(cursor) => cursor,
-            None => 0,
-        })
-    }
-
-    /// The exporters there are now have a cursor each. The answer has those of which there is one and that are not among them.
-    pub(super) fn begin_exporters(
-        &self,
-        names: BTreeSet<Vec<u8>>,
-    ) -> Result<Vec<(String, u64)>, StoreError> {
-        let others = self.write(|db| {
-            db.remove(keys::ALERTS_FROM)?;
-            let mut others = Vec::new();
-            for entry in db.range(keys::all(keys::EXPORTER)) {
-                let (key, cursor) = entry?;
-                let name = &key[1..];
-                if !names.contains(name) {
-                    let name = String::from_utf8_lossy(name).into_owned();
-                    others.extend(pieces::read_number(&cursor).map(|cursor| (name, cursor)));
-                }
-            }
-            Ok(others)
-        })?;
-        *self.exporters() = Some(names);
-        Ok(others)
     }
 
     pub(super) fn set_exporter_cursor(&self, name: &str, cursor: u64) -> Result<(), StoreError> {

@@ -17,8 +17,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::alert::Alert;
 use super::records::samples;
 use super::*;
+use crate::engine::event::{Text, TraceId};
 
 const TRACE: TraceId = TraceId([7; 16]);
 
