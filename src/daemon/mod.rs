@@ -27,7 +27,7 @@ use crate::listener::{Fault, Listener, Tenant, warn_if_public};
 use crate::normalize::Normalizer;
 use crate::otlp::Limits;
 use crate::receiver::{self, Intake, PassOn, Protocol};
-use crate::shard::{self, TenantShards};
+use crate::shard::TenantShards;
 use crate::store::StoreError;
 use crate::telemetry::DAEMON;
 
@@ -94,8 +94,8 @@ pub enum StartError {
     #[error("{0}; `--data-dir` or `service.data_dir` sets the directory")]
     Store(#[from] StoreError),
     /// The journal could not be replayed.
-    #[error(transparent)]
-    Shards(#[from] shard::StartError),
+    #[error("replaying the journal: {0}")]
+    Replay(StoreError),
     /// An exporter's settings do not work.
     #[error(transparent)]
     Exporters(#[from] SettingsError),
@@ -121,13 +121,10 @@ fn in_words(error: &io::Error) -> String {
     }
 }
 
-/// Why a daemon stopped by itself.
+/// Why a daemon stopped by itself: this server of its ended.
 #[derive(Debug, thiserror::Error)]
-pub enum Broken {
-    /// A server ended.
-    #[error("the {0} ended unexpectedly (see the log)")]
-    Server(&'static str),
-}
+#[error("the {0} ended unexpectedly (see the log)")]
+pub struct Broken(&'static str);
 
 impl Daemon {
     /// Starts a daemon. Must be called within a Tokio runtime of several threads.
@@ -233,8 +230,8 @@ impl Daemon {
     pub async fn broken(&mut self) -> Broken {
         loop {
             tokio::select! {
-                _ = &mut self.rooms.receiver.task => return Broken::Server("receiver"),
-                _ = &mut self.rooms.api.task => return Broken::Server("API server"),
+                _ = &mut self.rooms.receiver.task => return Broken("receiver"),
+                _ = &mut self.rooms.api.task => return Broken("API server"),
                 () = tokio::time::sleep(LOOK_EVERY) => self.name_unpriced(),
             }
         }

@@ -271,7 +271,7 @@ impl Plan {
     async fn open(self) -> Result<TenantServices, StartError> {
         let (shards, exporters) = match self.start().await {
             Ok((shards, exporters)) => (shards.into(), Some(exporters)),
-            Err(StartError::Store(error) | StartError::Shards(shard::StartError::Store(error)))
+            Err(StartError::Store(error) | StartError::Replay(error))
                 if error.is_disk_trouble() =>
             {
                 tracing::error!(%error, "started without a store; it is opened as soon as its disk is well");
@@ -306,7 +306,7 @@ impl Plan {
             // It was found while the store was read, and the next opening mends it.
             Err(
                 StartError::Store(StoreError::Damaged { .. })
-                | StartError::Shards(shard::StartError::Store(StoreError::Damaged { .. })),
+                | StartError::Replay(StoreError::Damaged { .. }),
             ) => self.start_once().await,
             started => started,
         }
@@ -315,7 +315,8 @@ impl Plan {
     async fn start_once(&self) -> Result<(Shards, Exporters), StartError> {
         let store = self.open_store().await?;
         let policy = self.current_policy().clone();
-        let shards = Shards::start(store.clone(), policy, self.shards.clone()).await?;
+        let shards = Shards::start(store.clone(), policy, self.shards.clone()).await;
+        let shards = shards.map_err(StartError::Replay)?;
         // The first cursor of a new exporter is brought to the disk.
         let exporters = Arc::clone(&self.exporters);
         let starting = move || export::start(store, exporters, &CancellationToken::new());

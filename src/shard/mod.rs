@@ -59,7 +59,6 @@ use crate::store::{Store, StoreError};
 pub use admit::Refusal;
 pub use counters::{Alerts, Counters};
 pub use query::{PAGE_SIZE_MAX, RunFilter, RunPage};
-pub use replay::StartError;
 pub use tenant_shards::TenantShards;
 
 use backpressure::Backpressure;
@@ -209,11 +208,14 @@ impl Shards {
     ///
     /// Warnings that the replay raises again are not announced again: their alerts are in the commits that are replayed.
     /// Must be called within a Tokio runtime.
+    ///
+    /// # Errors
+    /// The store could not be read or written.
     pub async fn start(
         store: Store,
         policy: Arc<Policy>,
         settings: Settings,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, StoreError> {
         Self::start_at(Clock::system(), store, policy, settings).await
     }
 
@@ -222,7 +224,7 @@ impl Shards {
         store: Store,
         policy: Arc<Policy>,
         settings: Settings,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, StoreError> {
         let named = replay::keep_policy(&store, &policy).await?;
         let residences = replay::replay(&store, &policy, &settings).await?;
         let (inboxes, receivers): (Vec<_>, Vec<_>) = (0..settings.shards.max(1))

@@ -23,14 +23,6 @@ use super::router::shard_of;
 use super::saving::SAVE_TOGETHER;
 use super::{NamedPolicy, Settings};
 
-/// Why the shards could not be started.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum StartError {
-    /// The store could not be read or written.
-    #[error("replaying the journal: {0}")]
-    Store(#[from] StoreError),
-}
-
 /// The policies that journal records name, read once each.
 struct Policies<'store> {
     store: &'store Store,
