@@ -408,6 +408,15 @@ fn runs_of_a_session_are_a_swarm() {
             assert_eq!(count, expected.map(Some), "{calls} calls: {report:#}");
             assert_eq!(runs.len(), 2 + usize::from(expected.is_some()));
         }
+        // Nothing is learned from a run that nobody sees.
+        let learned = eddy()
+            .args(["calibrate", "--profile", "attocode"])
+            .arg(&file)
+            .output()
+            .expect("the program runs");
+        let said = String::from_utf8(learned.stderr).expect("UTF-8");
+        let of = format!(" of {} ", 2 + usize::from(expected.is_some()));
+        assert!(said.contains(&of), "{calls} calls: {said}");
     }
 }
 

@@ -63,47 +63,48 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
 
 /// Every run of the files, and what was in them.
 fn replayed(args: &CheckArgs) -> Result<(files::Reader, Vec<RunJson>), Failure> {
-    let loaded = config::load(&args.config.sources())?;
-    let policy = loaded.settings.policy;
-    let mut replay = replay::Replay::new(Arc::clone(&policy));
-    let mut reader = files::Reader::new(loaded.settings.normalize, policy);
-    if let Some(seed) = args.shuffle {
-        let mut reports = Vec::new();
-        for file in &args.files {
-            reader.read(file, &mut |report| reports.push(report))?;
-        }
-        shuffle(&mut reports, seed);
-        for report in reports {
-            replay.report(report);
-        }
-    } else {
-        for file in &args.files {
-            reader.read(file, &mut |report| replay.report(report))?;
-        }
-    }
-    let runs = replay.finish().iter().map(RunJson::from).collect();
-    Ok((reader, runs))
+    let (reader, replay) = read(&args.files, &args.config, args.shuffle)?;
+    Ok((reader, replay.finish()))
 }
 
-/// The states of every run of the files, now over, and the policy under which they were judged.
+/// The states of every run of the files, now over, also of those that are not listed, and the policy by which they were judged.
 pub(super) fn states(
     files: &[PathBuf],
     config: &ConfigArgs,
 ) -> Result<(Vec<RunState>, Arc<Policy>), Failure> {
-    let settings = config::load(&config.sources())?.settings;
-    let mut replay = replay::Replay::new(Arc::clone(&settings.policy));
-    let mut reader = files::Reader::new(settings.normalize, Arc::clone(&settings.policy));
-    for file in files {
-        reader.read(file, &mut |report| replay.report(report))?;
-    }
-    Ok((replay.into_states(), settings.policy))
+    let (_, replay) = read(files, config, None)?;
+    Ok(replay.into_states())
 }
 
 /// Every run of the files, now over, in the order in which they began.
 pub(super) fn judged(files: &[PathBuf], config: &ConfigArgs) -> Result<Vec<RunJson>, Failure> {
-    let (states, policy) = states(files, config)?;
-    let runs = states.iter().map(|state| state.view(&policy));
-    Ok(runs.map(|run| RunJson::from(&run)).collect())
+    let (_, replay) = read(files, config, None)?;
+    Ok(replay.finish())
+}
+
+/// Reads the files, in an order of their own where there is a seed for it.
+fn read(
+    files: &[PathBuf],
+    config: &ConfigArgs,
+    seed: Option<u64>,
+) -> Result<(files::Reader, replay::Replay), Failure> {
+    let settings = config::load(&config.sources())?.settings;
+    let mut replay = replay::Replay::new(Arc::clone(&settings.policy));
+    let mut reader = files::Reader::new(settings.normalize, settings.policy);
+    let mut shuffled = Vec::new();
+    for file in files {
+        reader.read(file, &mut |report| match seed {
+            Some(_) => shuffled.push(report),
+            None => replay.report(report),
+        })?;
+    }
+    if let Some(seed) = seed {
+        shuffle(&mut shuffled, seed);
+    }
+    for report in shuffled {
+        replay.report(report);
+    }
+    Ok((reader, replay))
 }
 
 fn show(args: &CheckArgs, reader: &files::Reader, runs: &[RunJson]) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::engine::event::{Event, Text};
 use crate::engine::policy::Policy;
 use crate::engine::{Input, RunState, RunView, Service, step};
+use crate::json::RunJson;
 use crate::normalize::Report;
 use crate::shard::router::Router;
 use crate::shard::swarm;
@@ -73,24 +74,23 @@ impl Replay {
     }
 
     /// Every run, now over, in the order in which they began.
-    pub(super) fn finish(self) -> Vec<RunView> {
-        let policy = Arc::clone(&self.policy);
-        let states = self.into_states();
+    pub(super) fn finish(self) -> Vec<RunJson> {
+        let (states, policy) = self.into_states();
         let views = states.iter().map(|state| state.view(&policy));
         let mut views: Vec<RunView> = views.filter(RunView::is_listed).collect();
         views.sort_by(|a, b| (a.first_seen_ns, &a.run_id).cmp(&(b.first_seen_ns, &b.run_id)));
-        views
+        views.iter().map(RunJson::from).collect()
     }
 
-    /// The states of every run, now over.
-    pub(super) fn into_states(mut self) -> Vec<RunState> {
+    /// The states of every run, now over, and the policy by which they were judged.
+    pub(super) fn into_states(mut self) -> (Vec<RunState>, Arc<Policy>) {
         let input = Input::Idle {
             at_ms: self.latest_ms,
         };
         for state in self.runs.values_mut() {
             step(state, &input, &self.policy);
         }
-        self.runs.into_values().collect()
+        (self.runs.into_values().collect(), self.policy)
     }
 
     fn step(&mut self, run_id: &Text, input: &Input) {
