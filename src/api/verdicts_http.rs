@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::{self, Formatter};
 
-use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Router, extract::rejection::BytesRejection};
+use axum::{Json, Router};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -65,97 +65,68 @@ struct MessageJson {
     message: Option<String>,
 }
 
-async fn check(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Response {
-    let body = match body {
-        Ok(body) => body,
-        Err(rejection) => return not_arrived(&rejection),
+async fn check(State(api): State<Api>, Whole(body): Whole) -> Result<Json<VerdictJson>, ApiError> {
+    let mut fields = Fields::read(&body)?;
+    let request = v1::CheckToolCallRequest {
+        run_id: fields.text("run_id")?.unwrap_or_default(),
+        tool: fields.text("tool")?.unwrap_or_default(),
+        arguments: fields.value("arguments"),
+        call_id: fields.text("call_id")?,
+        agent: fields.text("agent")?,
+        worker: fields.text("worker")?,
+        session_id: fields.text("session_id")?,
+        turn_id: fields.text("turn_id")?,
+        round_id: fields.text("round_id")?,
     };
-    let answered = async {
-        let mut fields = Fields::read(&body)?;
-        let request = v1::CheckToolCallRequest {
-            run_id: fields.text("run_id")?.unwrap_or_default(),
-            tool: fields.text("tool")?.unwrap_or_default(),
-            arguments: fields.value("arguments"),
-            call_id: fields.text("call_id")?,
-            agent: fields.text("agent")?,
-            worker: fields.text("worker")?,
-            session_id: fields.text("session_id")?,
-            turn_id: fields.text("turn_id")?,
-            round_id: fields.text("round_id")?,
-        };
-        fields.end()?;
-        api.check_call(&request).await
-    };
-    answered
-        .await
-        .map_or_else(IntoResponse::into_response, |answer| {
-            Json(VerdictJson {
-                verdict: word(answer.verdict()),
-                message: answer.message,
-                rule: answer.rule,
-                repeats: answer.repeats,
-                previous_result: answer.previous_result,
-                warning_id: answer.warning_id,
-                degraded: answer.degraded,
-            })
-            .into_response()
-        })
+    fields.end()?;
+    let answer = api.check_call(&request).await?;
+    Ok(Json(VerdictJson {
+        verdict: word(answer.verdict()),
+        message: answer.message,
+        rule: answer.rule,
+        repeats: answer.repeats,
+        previous_result: answer.previous_result,
+        warning_id: answer.warning_id,
+        degraded: answer.degraded,
+    }))
 }
 
-async fn report(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Response {
-    let body = match body {
-        Ok(body) => body,
-        Err(rejection) => return not_arrived(&rejection),
+async fn report(State(api): State<Api>, Whole(body): Whole) -> Result<Json<MessageJson>, ApiError> {
+    let mut fields = Fields::read(&body)?;
+    let request = v1::ReportToolResultRequest {
+        run_id: fields.text("run_id")?.unwrap_or_default(),
+        tool: fields.text("tool")?.unwrap_or_default(),
+        call_id: fields.text("call_id")?,
+        arguments: fields.value("arguments"),
+        status: fields.status()?.into(),
+        result: fields.value("result"),
+        message: fields.text("message")?,
+        error: fields.value("error"),
+        agent: fields.text("agent")?,
+        worker: fields.text("worker")?,
     };
-    let answered = async {
-        let mut fields = Fields::read(&body)?;
-        let request = v1::ReportToolResultRequest {
-            run_id: fields.text("run_id")?.unwrap_or_default(),
-            tool: fields.text("tool")?.unwrap_or_default(),
-            call_id: fields.text("call_id")?,
-            arguments: fields.value("arguments"),
-            status: fields.status()?.into(),
-            result: fields.value("result"),
-            message: fields.text("message")?,
-            error: fields.value("error"),
-            agent: fields.text("agent")?,
-            worker: fields.text("worker")?,
-        };
-        fields.end()?;
-        api.report_result(&request).await
-    };
-    answered
-        .await
-        .map_or_else(IntoResponse::into_response, |_| {
-            Json(MessageJson { message: None }).into_response()
-        })
+    fields.end()?;
+    api.report_result(&request).await?;
+    Ok(Json(MessageJson { message: None }))
 }
 
-async fn message(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Response {
-    let body = match body {
-        Ok(body) => body,
-        Err(rejection) => return not_arrived(&rejection),
+async fn message(
+    State(api): State<Api>,
+    Whole(body): Whole,
+) -> Result<Json<MessageJson>, ApiError> {
+    let mut fields = Fields::read(&body)?;
+    let request = v1::ReportMessageRequest {
+        run_id: fields.text("run_id")?.unwrap_or_default(),
+        kind: fields.kind()?.into(),
+        text: fields.text("text")?,
+        agent: fields.text("agent")?,
+        worker: fields.text("worker")?,
     };
-    let answered = async {
-        let mut fields = Fields::read(&body)?;
-        let request = v1::ReportMessageRequest {
-            run_id: fields.text("run_id")?.unwrap_or_default(),
-            kind: fields.kind()?.into(),
-            text: fields.text("text")?,
-            agent: fields.text("agent")?,
-            worker: fields.text("worker")?,
-        };
-        fields.end()?;
-        api.report_message_of(&request).await
-    };
-    answered
-        .await
-        .map_or_else(IntoResponse::into_response, |answer| {
-            Json(MessageJson {
-                message: answer.message,
-            })
-            .into_response()
-        })
+    fields.end()?;
+    let answer = api.report_message_of(&request).await?;
+    Ok(Json(MessageJson {
+        message: answer.message,
+    }))
 }
 
 #[derive(Serialize)]
@@ -188,6 +159,18 @@ async fn totals(State(api): State<Api>) -> Result<Json<TotalsJson>, ApiError> {
         saved_tokens_estimate: totals.saved_tokens_estimate,
         saved_cost_usd_estimate: totals.saved_cost_usd_estimate,
     }))
+}
+
+/// The body of a question.
+struct Whole(Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Whole {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let body = Bytes::from_request(request, state).await;
+        body.map(Self).map_err(|rejection| not_arrived(&rejection))
+    }
 }
 
 /// Why the body of a question was not taken whole: what its place, its length or its connection has to say.
