@@ -334,20 +334,6 @@ impl Worker {
             verdict: checked.answered.clone(),
             degraded: false,
         });
-        // Without events the journal says that the run began anew.
-        if !checked.events.is_empty() || has_begun_anew {
-            // Until this is committed, the run is neither saved nor let go.
-            run.is_ahead = true;
-            let pending = Pending {
-                key: run.key.clone(),
-                is_new,
-                session_id: caller.session_id.clone(),
-                at_ms,
-                events: checked.events.clone(),
-                changes: checked.changes.clone(),
-            };
-            self.keep_pending(pending);
-        }
         self.tell(slot, &what, &caller, &checked);
         if let Some(session_id) = session_id
             && let Some(copy) = swarm::copy_of(&run_id, &session_id, &checked.events)
@@ -356,6 +342,21 @@ impl Worker {
                 .tell_swarm(&self.policy, swarm::routed(Some(session_id), copy));
         }
         self.count(&what, &checked);
+        // Without events the journal says that the run began anew.
+        if !checked.events.is_empty() || has_begun_anew {
+            let run = self.residence.at(slot);
+            // Until this is committed, the run is neither saved nor let go.
+            run.is_ahead = true;
+            let pending = Pending {
+                key: run.key.clone(),
+                is_new,
+                session_id: caller.session_id,
+                at_ms,
+                events: checked.events,
+                changes: checked.changes,
+            };
+            self.keep_pending(pending);
+        }
         Ok(())
     }
 
