@@ -4,6 +4,8 @@
 //! its [`Context`]. A resource may stand behind the spans that it belongs to; each outer message is therefore looked
 //! through once for it before its items are walked, which steps over the items without reading them.
 
+use std::iter;
+
 use super::value::check_pair;
 use super::wire::{Fields, Malformed, Payload, Region, text};
 use super::{Attributes, Limits, Problem, Reason};
@@ -220,27 +222,16 @@ pub fn check_metrics(request: &[u8]) -> Result<(), Problem> {
 }
 
 /// Cuts a recording, requests that are each preceded by their length as a varint, into its requests. Ends after an error.
-#[must_use]
-pub fn delimited(bytes: &[u8]) -> Delimited<'_> {
-    Delimited(bytes)
-}
-
-/// The requests of a recording; see [`delimited`].
-#[derive(Clone, Debug)]
-pub struct Delimited<'a>(&'a [u8]);
-
-impl<'a> Iterator for Delimited<'a> {
-    type Item = Result<&'a [u8], Problem>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.0.is_empty() {
+pub fn delimited(mut bytes: &[u8]) -> impl Iterator<Item = Result<&[u8], Problem>> + Clone {
+    iter::from_fn(move || {
+        if bytes.is_empty() {
             return None;
         }
-        let mut fields = Fields::of(self.0);
+        let mut fields = Fields::of(bytes);
         let request = fields.delimited();
-        self.0 = if request.is_ok() { fields.rest() } else { &[] };
+        bytes = if request.is_ok() { fields.rest() } else { &[] };
         Some(request.map_err(Problem::from))
-    }
+    })
 }
 
 #[cfg(test)]

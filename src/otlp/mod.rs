@@ -24,10 +24,10 @@ mod span;
 mod value;
 mod wire;
 
-pub use envelope::{Delimited, check_metrics, delimited};
+pub use envelope::{check_metrics, delimited};
 pub use log::{LogView, Logs, logs};
 pub use span::{EventView, Events, LinkView, Links, SpanView, Spans, Status, spans};
-pub use value::{ArrayView, Attributes, Elements, MapView, Pairs, ValueView};
+pub use value::{ArrayView, Attributes, Elements, Pairs, ValueView};
 
 /// Which kind of request it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

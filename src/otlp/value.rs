@@ -35,12 +35,9 @@ pub enum ValueView<'a> {
     Bytes(&'a [u8]),
     /// Values in order.
     Array(ArrayView<'a>),
-    /// Keys with values, in order; keys may repeat.
-    Map(MapView<'a>),
+    /// Keys with values, in order, as in a list of attributes; keys may repeat.
+    Map(Attributes<'a>),
 }
-
-/// A map value looks like a list of attributes.
-pub type MapView<'a> = Attributes<'a>;
 
 impl<'a> ValueView<'a> {
     /// Shows a value that has been checked.
