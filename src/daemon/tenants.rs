@@ -40,7 +40,6 @@ const CACHE_BYTES_MIN: u64 = 4 << 20;
 /// What runs for one tenant. Clones share it.
 #[derive(Clone)]
 pub struct TenantServices {
-    tenant: Tenant,
     shards: TenantShards,
     /// None while there are no shards.
     exporters: Arc<Mutex<Option<Exporters>>>,
@@ -72,7 +71,7 @@ impl TenantServices {
     /// Whose it is.
     #[must_use]
     pub fn tenant(&self) -> &Tenant {
-        &self.tenant
+        &self.plan.tenant
     }
 
     /// Its exporters, while there are any.
@@ -90,7 +89,7 @@ impl TenantServices {
         };
         if let Err(error) = shards.set_policy(policy).await {
             tracing::warn!(
-                tenant = self.tenant.name(),
+                tenant = self.tenant().name(),
                 %error,
                 "the changed configuration counts when the store has been opened anew"
             );
@@ -129,13 +128,16 @@ impl TenantServices {
                     self.catch_up(&shards).await;
                     self.reopened.add(1);
                     last.clear();
-                    tracing::info!(tenant = self.tenant.name(), "the store takes writes again");
+                    tracing::info!(
+                        tenant = self.tenant().name(),
+                        "the store takes writes again"
+                    );
                 }
                 Err(error) => {
                     let text = error.to_string();
                     if text != last {
                         tracing::error!(
-                            tenant = self.tenant.name(),
+                            tenant = self.tenant().name(),
                             error = text,
                             "the store cannot be opened; senders are told to try again, and so does Eddy"
                         );
@@ -169,7 +171,7 @@ impl TenantServices {
             failure.to_string()
         });
         tracing::error!(
-            tenant = self.tenant.name(),
+            tenant = self.tenant().name(),
             why,
             "the store is given up and opened anew"
         );
@@ -281,7 +283,6 @@ impl Plan {
             Err(error) => return Err(error),
         };
         Ok(TenantServices {
-            tenant: self.tenant.clone(),
             shards,
             exporters: Arc::new(Mutex::new(exporters)),
             had_store: Store::is_in(&self.dir),
