@@ -34,6 +34,9 @@ const SPARE_BYTES_MAX: usize = 8 << 20;
 /// In place of a position: how many runs there are is not known.
 const NOT_COUNTED: u64 = u64::MAX;
 
+/// Writers of turns, each in the box in which it goes from thread to thread.
+pub(super) type Writers = Vec<Box<TurnWriter>>;
+
 /// The database and everything about it that more than one thread looks at.
 pub(super) struct Shared {
     pub(super) db: Database,
@@ -72,11 +75,7 @@ pub(super) struct Shared {
     /// Up to which position of the journal they are counted; [`NOT_COUNTED`] while that is not known.
     runs_counted: AtomicU64,
     /// Writers of turns that wait for their next turn.
-    #[expect(
-        clippy::vec_box,
-        reason = "a writer goes from thread to thread in its box"
-    )]
-    spare: Mutex<Vec<Box<TurnWriter>>>,
+    spare: Mutex<Writers>,
     /// From which position on each shard needs the journal.
     needed: Mutex<BTreeMap<u16, u64>>,
     /// Why the store takes no more writes.
@@ -406,11 +405,7 @@ impl Shared {
     }
 
     /// Keeps writers of turns for later, as far as they are not too many or too large.
-    #[expect(
-        clippy::vec_box,
-        reason = "a writer goes from thread to thread in its box"
-    )]
-    pub(super) fn spare(&self, writers: Vec<Box<TurnWriter>>) {
+    pub(super) fn spare(&self, writers: Writers) {
         let mut spares = self.spares();
         spares.extend(
             writers
@@ -420,11 +415,7 @@ impl Shared {
         spares.truncate(SPARES_MAX);
     }
 
-    #[expect(
-        clippy::vec_box,
-        reason = "a writer goes from thread to thread in its box"
-    )]
-    fn spares(&self) -> MutexGuard<'_, Vec<Box<TurnWriter>>> {
+    fn spares(&self) -> MutexGuard<'_, Writers> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

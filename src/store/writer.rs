@@ -27,7 +27,7 @@ use super::journal::Journal;
 use super::keys;
 use super::pieces::{self, Writes};
 use super::records::{TurnWriter, encode_saved, group_head};
-use super::shared::{Shared, count};
+use super::shared::{Shared, Writers, count};
 use super::turn::{Committed, Keys, SavedRun};
 
 #[cfg(test)]
@@ -69,11 +69,7 @@ pub(super) enum Order {
 /// The turns that wait to be committed together.
 #[derive(Default)]
 struct Group {
-    #[expect(
-        clippy::vec_box,
-        reason = "a writer goes from thread to thread in its box"
-    )]
-    writers: Vec<Box<TurnWriter>>,
+    writers: Writers,
     keys: Vec<Keys>,
     answers: Vec<Answer<Committed>>,
 }
