@@ -7,8 +7,7 @@ use prost_types::Timestamp;
 
 use super::v1;
 use crate::engine::RunView;
-use crate::engine::view::AgentWork;
-use crate::engine::view::{Ended, Status};
+use crate::engine::view::{AgentWork, Ended, Status};
 use crate::engine::warning::{ChangeKind, Severity, Warning, WarningState};
 use crate::json::{DATE_NS_MIN, dollars, hex_id, hex_span};
 use crate::store::alert::Alert;

@@ -145,8 +145,7 @@ impl Feed {
 }
 
 /// A warning that the reader has not seen yet, of a daemon that commands find with these flags. Ends with a line break.
-#[must_use]
-pub fn alert_block(look: Look, alert: &AlertJson, connection: &str) -> String {
+fn alert_block(look: Look, alert: &AlertJson, connection: &str) -> String {
     let warning = &alert.warning;
     let paint = severity_paint(&warning.severity);
     let again = (alert.change == "reopened").then(|| (Some(paint), "again".to_owned()));
@@ -172,8 +171,7 @@ pub fn alert_block(look: Look, alert: &AlertJson, connection: &str) -> String {
 }
 
 /// A warning that has grown since the reader saw it, in one line. Ends with a line break.
-#[must_use]
-pub fn update_line(look: Look, alert: &AlertJson, severity_before: &str) -> String {
+fn update_line(look: Look, alert: &AlertJson, severity_before: &str) -> String {
     let severity = clean(&alert.warning.severity).to_uppercase();
     let word = if alert.warning.severity == severity_before {
         severity
@@ -185,8 +183,7 @@ pub fn update_line(look: Look, alert: &AlertJson, severity_before: &str) -> Stri
 }
 
 /// A warning whose run recovered, in one line. Ends with a line break.
-#[must_use]
-pub fn resolved_line(look: Look, alert: &AlertJson) -> String {
+fn resolved_line(look: Look, alert: &AlertJson) -> String {
     short_line(look, Paint::Good, "▌✓ RESOLVED", alert)
 }
 

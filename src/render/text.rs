@@ -175,8 +175,7 @@ fn spelled_out(word: &str) -> String {
 }
 
 /// A word as an argument of a command that is shown, to be pasted: never an option, and nothing that a shell obeys.
-#[must_use]
-pub fn shell_argument(word: &str) -> String {
+pub(super) fn shell_argument(word: &str) -> String {
     let option_end = if word.starts_with('-') { "-- " } else { "" };
     format!("{option_end}{}", shell_word(word))
 }
@@ -304,8 +303,7 @@ pub fn money(usd: f64) -> String {
 }
 
 /// A span of time in its largest unit: `12 s`, `4 min`, `3 h`, `2 d`.
-#[must_use]
-pub fn short_time(seconds: u64) -> String {
+pub(super) fn short_time(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min", seconds / 60),

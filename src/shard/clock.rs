@@ -12,7 +12,7 @@ use crate::engine::event::Event;
 
 /// How far ahead of the arrival a time may lie. Clocks of machines that keep time at all differ by less, and a time
 /// years ahead would be the run's newest event for ever.
-pub(super) const AHEAD_MAX: Duration = Duration::from_secs(10 * 60);
+const AHEAD_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// Longest duration that is believed of an event whose times have to be moved.
 const MOVED_DURATION_MAX: Duration = Duration::from_secs(24 * 60 * 60);

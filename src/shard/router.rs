@@ -134,7 +134,7 @@ impl Router {
     }
 
     /// Takes an alias back. Of several, the newest must be taken back first.
-    pub fn unlearn(&mut self, alias: TraceAlias) {
+    pub(super) fn unlearn(&mut self, alias: TraceAlias) {
         self.young.remove(&alias.trace);
         self.old.remove(&alias.trace);
         if let Some(before) = alias.before {
@@ -202,8 +202,7 @@ impl Router {
 }
 
 /// The shard that owns a run. The same in every process and on every machine.
-#[must_use]
-pub fn shard_of(run_id: &str, shards: u16) -> u16 {
+pub(super) fn shard_of(run_id: &str, shards: u16) -> u16 {
     (xxh3_64(run_id.as_bytes()) % u64::from(shards.max(1))) as u16
 }
 

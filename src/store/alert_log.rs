@@ -249,7 +249,7 @@ impl Shared {
     }
 
     /// Removes what lies from one cursor to before another, but for the newest alert of each warning.
-    pub(super) fn thin_alerts(&self, mut from: u64, until: u64) -> Result<(), StoreError> {
+    fn thin_alerts(&self, mut from: u64, until: u64) -> Result<(), StoreError> {
         while from < until {
             let newest = self.write(|db| {
                 let waits_from = self.undelivered_from(db)?;
