@@ -1,5 +1,6 @@
 //! Alerts as they pass by. An alert is a block of its own only once; as its warning grows it becomes a line ([`Feed`]).
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::text::{Look, Paint, clean, columns, fit, shell_argument};
@@ -7,6 +8,7 @@ use super::{
     Piece, barred, clock, gravity, hanging, heading, joined, place_of, rule_and_count, sentence,
     severity_paint,
 };
+use crate::engine::warning::Rule;
 use crate::json::{AlertJson, WarningJson};
 
 /// Incidents that a feed remembers to have shown: those that are over are forgotten first. A forgotten one is shown as a block
@@ -43,7 +45,7 @@ struct Leading {
     number: u64,
     id: String,
     severity: String,
-    penalty: u32,
+    vagueness: u8,
     /// Whether the reader was told that it is resolved. The others of its incident, which were not shown, may end after it.
     is_over: bool,
 }
@@ -54,7 +56,7 @@ impl Leading {
             number,
             id: warning.id.clone(),
             severity: warning.severity.clone(),
-            penalty: warning.penalty,
+            vagueness: vagueness(warning),
             is_over,
         }
     }
@@ -68,9 +70,15 @@ impl Leading {
 
     /// Whether a warning of the incident is to be shown that is not the same one, or begins again.
     fn yields_to(&self, other: &WarningJson) -> bool {
-        let own = (gravity(&self.severity), self.penalty);
-        self.is_over || (gravity(&other.severity), other.penalty) > own
+        let own = (gravity(&self.severity), Reverse(self.vagueness));
+        self.is_over || (gravity(&other.severity), Reverse(vagueness(other))) > own
     }
+}
+
+/// How little a warning says of the loop beside others of its incident, as for the order of a run's warnings; least of all, one of
+/// a rule that is not known.
+fn vagueness(warning: &WarningJson) -> u8 {
+    Rule::named(&warning.rule).map_or(u8::MAX, Rule::vagueness)
 }
 
 impl Feed {
@@ -88,9 +96,10 @@ impl Feed {
     }
 
     /// The alert as the reader should see it. What several rules see is one incident, and one warning speaks for it: the
-    /// first that comes, until a graver one does, or one that costs more. It is a block when the incident is new to the reader
-    /// or has become graver, set apart by an empty line, then a line each time it changes, or another one speaks for it; the
-    /// others of the incident are not shown (the run's page has them all) and the answer is empty. Ends with a line break.
+    /// first that comes, until a graver one does, or one that says more of the loop, as the one does that leads the run's page.
+    /// It is a block when the incident is new to the reader or has become graver, set apart by an empty line, then a line each
+    /// time it changes, or another one speaks for it; the others of the incident are not shown (the run's page has them all) and
+    /// the answer is empty. Ends with a line break.
     pub fn show(&mut self, alert: &AlertJson) -> String {
         let (is_block, text) = self.text(alert);
         if text.is_empty() {
@@ -306,18 +315,27 @@ mod tests {
         }
     }
 
-    // Given another warning of the same incident that costs more; it speaks for the incident from then on, in a line, since the
-    // reader knows the incident.
+    // Given another warning of the same incident that says more of the loop; it speaks for the incident from then on, in a line,
+    // since the reader knows the incident. One that says less does not, whatever it costs.
     #[test]
-    fn what_costs_more_takes_the_lead() {
+    fn what_says_more_takes_the_lead() {
         let mut feed = Feed::new(plain(140), String::new());
-        let first = alert();
+        let mut first = alert();
+        first.warning.rule = "no_progress".to_owned();
+        first.warning.penalty = 30;
         assert!(feed.show(&first).starts_with("\n▌ WARNING"));
         let mut other = alert();
         other.warning.id = "1111111111111111".to_owned();
-        assert_eq!(feed.show(&other), "");
-        other.warning.penalty += 5;
-        assert!(feed.show(&other).starts_with("\n▌↑ WARNING"));
+        for (rule, expected) in [
+            ("tool_limit", ""),
+            ("of_another_release", ""),
+            ("repeated_tool_call_exact_input", "\n▌↑ WARNING"),
+        ] {
+            other.warning.rule = rule.to_owned();
+            let shown = feed.show(&other);
+            assert_eq!(shown.is_empty(), expected.is_empty(), "{shown}");
+            assert!(shown.starts_with(expected), "{shown}");
+        }
         assert_eq!(feed.show(&first), "");
         assert!(feed.show(&other).starts_with("▌↑ WARNING"));
     }
