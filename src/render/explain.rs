@@ -44,7 +44,7 @@ pub fn explanation_page(look: Look, explanation: &ExplanationJson) -> String {
     barred(look, paint, &lines)
 }
 
-/// The events in columns: when, what, who, and what is equal.
+/// The events in columns: when, what, who, and what is equal. Where that has no room, what is equal gets a line of its own.
 fn events(look: Look, explanation: &ExplanationJson) -> Vec<String> {
     let events = &explanation.events;
     let width = |text: fn(&ShownJson) -> &str| {
@@ -69,22 +69,56 @@ fn events(look: Look, explanation: &ExplanationJson) -> Vec<String> {
         };
         lines.push(look.paint(Paint::Faint, &more));
     }
-    for event in events {
-        let agent = event.agent.as_deref().unwrap_or_default();
-        let mut line = format!(
-            "  {}  {}  ",
-            clock(event.at.as_deref()),
-            look.paint(Paint::Strong, &pad(&clean(&event.what), what)),
-        );
-        if who > 0 {
-            line.push_str(&pad(&clean(agent), who));
-            line.push_str("  ");
-        }
-        line.push_str(&joined(&equal_parts(event)));
-        line.push_str(&look.paint(Paint::Faint, &format!("  span {}", clean(&event.span))));
-        lines.push(line);
+    let rows = || events.iter().map(|event| Row::of(event, what, who));
+    // Two are taken by the bar.
+    let room = look.room().saturating_sub(2);
+    let is_beside = rows().all(|row| row.columns() <= room);
+    for row in rows() {
+        lines.extend(row.lines(look, is_beside));
     }
     lines
+}
+
+/// An event as it is laid out.
+struct Row {
+    at: String,
+    what: String,
+    who: String,
+    /// What is equal; empty where nothing is known of it.
+    equal: String,
+    span: String,
+}
+
+impl Row {
+    fn of(event: &ShownJson, what: usize, who: usize) -> Self {
+        let agent = event.agent.as_deref().unwrap_or_default();
+        Self {
+            at: format!("  {}", clock(event.at.as_deref())),
+            what: format!("  {}", pad(&clean(&event.what), what)),
+            who: match who {
+                0 => String::new(),
+                who => format!("  {}", pad(&clean(agent), who)),
+            },
+            equal: format!("  {}", joined(&equal_parts(event))),
+            span: format!("  span {}", clean(&event.span)),
+        }
+    }
+
+    fn columns(&self) -> usize {
+        let parts = [&self.at, &self.what, &self.who, &self.equal, &self.span];
+        parts.map(|part| columns(part)).iter().sum()
+    }
+
+    fn lines(&self, look: Look, is_beside: bool) -> Vec<String> {
+        let what = look.paint(Paint::Strong, &self.what);
+        let head = format!("{}{what}{}", self.at, self.who);
+        let rest = format!("{}{}", self.equal, look.paint(Paint::Faint, &self.span));
+        if is_beside {
+            vec![head + &rest]
+        } else {
+            vec![head, format!("    {rest}")]
+        }
+    }
 }
 
 /// What each letter stands for; where that is not shown, the setting that shows it.
@@ -129,4 +163,51 @@ fn equal_parts(event: &ShownJson) -> Vec<String> {
         parts.push("failed".to_owned());
     }
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples::warning;
+
+    // Given a call whose line is longer than a page is wide, what is equal stands below it; where nothing is cut, beside it.
+    #[test]
+    fn a_narrow_page_keeps_to_its_columns() {
+        let event = ShownJson {
+            at: Some("2026-01-05T14:03:22.000Z".to_owned()),
+            what: "check_status".to_owned(),
+            agent: Some("demo_agent".to_owned()),
+            arguments: Some("A".to_owned()),
+            result: Some(1),
+            failed: false,
+            span: "04d0c88e97fa2e13".to_owned(),
+        };
+        let explanation = ExplanationJson {
+            run_id: "r".to_owned(),
+            warning: warning(),
+            events: vec![event],
+            samples: None,
+            earlier: 0,
+            sameness: "They are equal.".to_owned(),
+            profile: "standard".to_owned(),
+            settings: serde_json::Map::new(),
+            silence: Vec::new(),
+        };
+        let page = |width, cuts| {
+            let color = false;
+            explanation_page(Look { color, width, cuts }, &explanation)
+        };
+        let head = "▌   14:03:22Z  check_status  demo_agent";
+        let rest = "arguments A · result 1  span 04d0c88e97fa2e13";
+        let narrow = page(60, true);
+        assert!(
+            narrow.contains(&format!("{head}\n▌       {rest}\n")),
+            "{narrow}"
+        );
+        assert!(narrow.lines().all(|line| columns(line) <= 60), "{narrow}");
+        for (width, cuts) in [(100, true), (60, false)] {
+            let wide = page(width, cuts);
+            assert!(wide.contains(&format!("{head}  {rest}\n")), "{wide}");
+        }
+    }
 }
