@@ -64,6 +64,9 @@ async fn follow(args: &TailArgs, reader: &mut Reader) -> Result<(), Failure> {
         let waits_for = match connect(&client, args, reader.cursor).await {
             Ok(mut response) => {
                 connected_once = true;
+                if said.is_some() {
+                    remark("The daemon answers again.");
+                }
                 let mut events = Events::default();
                 while let Ok(Some(bytes)) = response.chunk().await {
                     for event in events.push(&bytes) {

@@ -200,6 +200,7 @@ fn a_tail_waits_for_a_daemon_that_cannot_answer() {
         "{said}"
     );
     assert_eq!(said.matches("cannot answer for now").count(), 1, "{said}");
+    assert_eq!(said.matches("answers again").count(), 1, "{said}");
     assert!(said.ends_with("so it is\n"), "{said}");
     assert_eq!(tail.status.code(), Some(1));
     daemon.join().expect("it was asked as it expects");
