@@ -165,6 +165,11 @@ fn data_dir(shape: &Shape, lookup: Lookup<'_>, check: &mut Checker<'_>) -> PathB
             check.wrong(&["service", "data_dir"], text);
             PathBuf::new()
         }
+        Some(dir) if dir.starts_with('$') => {
+            let text = "`$` is a shell's; an environment variable is written `${env:NAME}`";
+            check.wrong(&["service", "data_dir"], text);
+            PathBuf::new()
+        }
         Some(dir) => PathBuf::from(dir),
         None => state_directory(lookup),
     }

@@ -325,6 +325,11 @@ fn token(name: &str, webhook: &shape::Webhook, check: &mut Checker<'_>) -> Optio
             check.wrong(&path, "`token` is given too; one of them is enough");
             None
         }
+        (Some(token), None) if token.expose().trim().is_empty() => {
+            let text = "must not be empty; leave it out where the receiver asks for none";
+            check.wrong(&["exporters", name, "token"], text);
+            None
+        }
         (Some(token), None) => Some(token.expose().to_owned()),
         (None, Some(file)) => {
             // It is read for each request; here it only has to be there.

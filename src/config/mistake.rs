@@ -116,12 +116,16 @@ pub(super) fn nearest<'a>(
 /// A key that switches what it stands in: whoever wrote it did not mean that of another section.
 pub(super) const SWITCH: &str = "enabled";
 
-/// The path of a key of this name in another section: the one that goes the longest way with the path at fault, and is short.
+/// The path of a key of this name in another section: the one that goes the longest way with the path at fault, and is short. None
+/// for an exporter: whoever named it did not mean another section.
 pub(super) fn elsewhere<'a>(
     found: &str,
     at: &[String],
     known_paths: &'a [String],
 ) -> Option<&'a str> {
+    if at.first().is_some_and(|section| section == "exporters") {
+        return None;
+    }
     let same = |path: &&String| path.rsplit('.').next() == Some(found) && found != SWITCH;
     let shared = |path: &str| {
         path.split('.')

@@ -76,7 +76,10 @@ impl Node {
     }
 }
 
-/// What is expected where somebody meant to switch something on, which is done by leaving it as it is.
+/// Words by which somebody meant to switch something on, which is done by leaving it as it is, or off, in YAML's older words.
+const SWITCHES: [&str; 3] = ["on", "yes", "no"];
+
+/// What is expected in their place.
 const SECTION_OR_OFF: &str = "a section with keys, or `off`";
 
 fn is_number(text: &str) -> bool {
@@ -171,7 +174,9 @@ impl<'de> Deserializer<'de> for &Node {
             // `terminal:` with nothing after it is a section in which everything has its default.
             Value::Null => visitor.visit_map(Entries::new(&[])),
             Value::Bool(true) => self.refuse(SECTION_OR_OFF),
-            Value::Text(text) | Value::Untyped(text) if text == "on" => self.refuse(SECTION_OR_OFF),
+            Value::Text(text) | Value::Untyped(text) if SWITCHES.contains(&text.as_str()) => {
+                self.refuse(SECTION_OR_OFF)
+            }
             _ => self.refuse("a section with keys"),
         }
     }

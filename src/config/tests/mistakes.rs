@@ -49,6 +49,11 @@ fn misspelt_keys_are_named_with_the_nearest_right_one() {
         "exporters:\n  webhook:\n    url: http://x\n    tokn: a",
         &["4:5: exporters.webhook.tokn: unknown key; did you mean `token`?"],
     );
+    // Not that of another exporter.
+    check(
+        "exporters:\n  webhook:\n    url: http://x\n    headers: {a: b}",
+        &["4:5: exporters.webhook.headers: unknown key; known here: `url`, "],
+    );
     check(
         "detectors:\n  rules:\n    no_progres: {calls: 3}",
         &["3:5: detectors.rules.no_progres: unknown key; did you mean `no_progress`?"],
@@ -97,6 +102,16 @@ fn the_right_way_to_write_is_told() {
         &[
             "1:21: detectors.rules.repeated_tool_call: expected a section with keys, or `off`, found `on`",
         ],
+    );
+    check(
+        "detectors: {rules: {repeated_tool_call: no}}",
+        &[
+            "1:21: detectors.rules.repeated_tool_call: expected a section with keys, or `off`, found `no`",
+        ],
+    );
+    check(
+        "guard: {exempt_tools: poll_job}",
+        &["1:9: guard.exempt_tools: expected a list, found `poll_job`"],
     );
     check(
         "runs: {idle: 5m}\n---\nruns: {idle: 6m}",
@@ -371,6 +386,10 @@ fn listeners_that_cannot_be_are_named() {
         &["2:25: service.api.auth.tokens.1: each token needs one of `token` and `token_file`"],
     );
     check(
+        "service:\n  api: {auth: {tokens: [{token: 1234}]}}",
+        &["2:26: service.api.auth.tokens.1.token: expected a text"],
+    );
+    check(
         "service:\n  api: {auth: {tokens: [{token: a, tenant: Blue/1}]}}",
         &["2:36: service.api.auth.tokens.1.tenant: a tenant's name has 1 to 64 lower-case letters"],
     );
@@ -402,6 +421,10 @@ fn webhooks_that_cannot_be_are_named() {
         &["4:5: exporters.webhook.external_url: must end with its path, behind which links go on"],
     );
     check(
+        "exporters:\n  webhook:\n    url: http://x\n    token: ''",
+        &["4:5: exporters.webhook.token: must not be empty; leave it out"],
+    );
+    check(
         "exporters:\n  webhook:\n    url: http://x\n    token: a\n    token_file: b",
         &["5:5: exporters.webhook.token_file: `token` is given too"],
     );
@@ -427,6 +450,12 @@ fn files_that_cannot_be_are_named() {
     check(
         "service:\n  data_dir: ~/eddy",
         &["2:3: service.data_dir: `~` is a shell's; write the whole path"],
+    );
+    check(
+        "service:\n  data_dir: $HOME/eddy",
+        &[
+            "2:3: service.data_dir: `$` is a shell's; an environment variable is written `${env:NAME}`",
+        ],
     );
     check(
         "exporters:\n  file: {path: /nowhere/at/all.jsonl}",
