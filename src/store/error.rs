@@ -109,14 +109,18 @@ impl StoreError {
         }
     }
 
-    /// Of a directory that cannot be made. Of a link that leads nowhere the system only says that there is something.
+    /// Of a directory that cannot be made. Of a file, and of a link that leads nowhere, the system only says that there is
+    /// something.
     pub(super) fn no_directory(dir: &Path, error: io::Error) -> Self {
         let error = match fs::read_link(dir) {
-            Ok(to) => {
+            Ok(to) if !dir.exists() => {
                 let why = format!("it is a link to {}, which is not there", to.display());
                 io::Error::new(error.kind(), why)
             }
-            Err(_) => error,
+            _ if error.kind() == io::ErrorKind::AlreadyExists => {
+                io::Error::new(error.kind(), "it is there, and is no directory")
+            }
+            _ => error,
         };
         Self::io("cannot make the directory", dir, error)
     }

@@ -104,7 +104,11 @@ fn a_path_that_is_no_directory_is_refused() {
         panic!("a file is refused");
     };
     assert!(matches!(error, StoreError::Io { .. }), "{error}");
-    assert!(error.to_string().contains("file"), "{error}");
+    let said = error.to_string();
+    assert!(
+        said.ends_with("file: it is there, and is no directory"),
+        "{said}"
+    );
 }
 
 /// Given a store whose journal is not there, as while its database is being set aside, no copy is made of it: it would lack what
