@@ -338,7 +338,8 @@ fn unzipped(bytes: &[u8]) -> io::Result<Cow<'_, [u8]>> {
     let mut plain = Vec::new();
     let read = MultiGzDecoder::new(bytes)
         .take(FILE_BYTES_MAX)
-        .read_to_end(&mut plain)?;
+        .read_to_end(&mut plain)
+        .map_err(|error| io::Error::other(format!("its gzip is cut off or damaged: {error}")))?;
     if read as u64 == FILE_BYTES_MAX {
         return Err(io::Error::other("larger than 4 GiB when decompressed"));
     }

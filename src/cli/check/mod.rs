@@ -398,6 +398,22 @@ mod tests {
         }
     }
 
+    /// Given a compressed file of which the end is missing, it is said that it was compressed.
+    #[test]
+    fn what_cannot_be_unpacked_is_told() {
+        let mut zipped = GzEncoder::new(Vec::new(), Compression::fast());
+        zipped.write_all(&[b' '; 1000]).unwrap();
+        let zipped = zipped.finish().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.jsonl.gz");
+        fs::write(&path, &zipped[..zipped.len() / 2]).unwrap();
+        let mut args = args(&[]);
+        args.files = vec![path];
+        let said = replayed(&args).err().unwrap().to_string();
+        let expected = "a.jsonl.gz: its gzip is cut off or damaged: ";
+        assert!(said.contains(expected), "{said}");
+    }
+
     /// Given requests of metrics among spans, they are passed over and counted.
     #[test]
     fn metrics_are_passed_over() {
