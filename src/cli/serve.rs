@@ -167,7 +167,7 @@ fn listener(address: SocketAddr, speaks: &str, access: &Access) -> String {
 /// What to set for an agent, so that its telemetry comes in.
 fn ways_in(look: Look, daemon: &Daemon, settings: &Settings) -> String {
     let mut ways = Vec::new();
-    let (mut token, mut certificate) = ("", "");
+    let (mut token, mut certificate, mut authority) = ("", "", "");
     for (access, address, protocol) in [
         (&settings.otlp_grpc_access, Some(daemon.otlp_grpc()), "grpc"),
         (
@@ -178,6 +178,7 @@ fn ways_in(look: Look, daemon: &Daemon, settings: &Settings) -> String {
     ] {
         let Some(address) = address else { continue };
         let scheme = if access.tls.is_some() {
+            authority = "\n  Where agents do not trust its certificate, OTEL_EXPORTER_OTLP_CERTIFICATE names the authority's.\n";
             "https"
         } else {
             "http"
@@ -196,7 +197,7 @@ fn ways_in(look: Look, daemon: &Daemon, settings: &Settings) -> String {
         ways.push(exports(look, &variables));
     }
     let ways = ways.join("  or\n");
-    format!("\n  Point an agent here:\n\n{ways}{token}{certificate}\n")
+    format!("\n  Point an agent here:\n\n{ways}{token}{certificate}{authority}\n")
 }
 
 /// What an agent's owner sets, to have its telemetry sent to that address.

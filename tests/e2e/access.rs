@@ -275,6 +275,7 @@ fn certificates_are_asked_for() {
     assert_eq!(lines("asks for a certificate"), 2, "{said}");
     assert_eq!(lines("OTEL_EXPORTER_OTLP_CLIENT_KEY=KEY"), 2, "{said}");
     assert_eq!(lines("CERT and KEY stand for"), 1, "{said}");
+    assert_eq!(lines("OTEL_EXPORTER_OTLP_CERTIFICATE names"), 1, "{said}");
 }
 
 /// Given an API that asks for certificates, the commands show theirs; and an https receiver of what is passed on is known by
