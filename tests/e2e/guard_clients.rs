@@ -159,11 +159,14 @@ fn installing_makes_the_file_or_leaves_it() {
         assert_eq!(folder.count(), 1, "no copy of what is our own");
     }
     let broken = dir.path().join("broken.json");
-    for text in [
-        "{\"a\": 1, // a comment\n}",
-        "[]",
-        r#"{"hooks": 3}"#,
-        r#"{"a":1,"a":2}"#,
+    for (text, advice) in [
+        (
+            "{\"a\": 1, // a comment\n}",
+            "take out what is not JSON, such as comments",
+        ),
+        ("[]", "mend that first"),
+        (r#"{"hooks": 3}"#, "mend that first"),
+        (r#"{"a":1,"a":2}"#, "mend that first"),
     ] {
         fs::write(&broken, text).expect("it can be written");
         let path = broken.to_str().expect("temporary names are plain");
@@ -171,6 +174,7 @@ fn installing_makes_the_file_or_leaves_it() {
         assert_eq!(output.status.code(), Some(1), "{text}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains("broken.json is left as it is"), "{said}");
+        assert!(said.trim_end().ends_with(advice), "{said}");
         assert_eq!(fs::read_to_string(&broken).expect("it is there"), text);
     }
 }

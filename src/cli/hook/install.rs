@@ -240,8 +240,13 @@ impl SettingsFile {
     }
 
     fn unreadable(&self, error: &serde_json::Error) -> Failure {
+        let advice = if error.is_data() {
+            "mend that first"
+        } else {
+            "take out what is not JSON, such as comments"
+        };
         Failure::Other(format!(
-            "{} is left as it is, because it cannot be read as the settings of {}: {error}; take out what is not JSON, such as comments",
+            "{} is left as it is, because it cannot be read as the settings of {}: {error}; {advice}",
             self.path.display(),
             self.program.title()
         ))
