@@ -1,7 +1,13 @@
 //! Reading certificates, keys and tokens from files, and saying who else can read them.
 
+#[cfg(unix)]
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+#[cfg(unix)]
+use std::path::PathBuf;
+#[cfg(unix)]
+use std::sync::{Mutex, PoisonError};
 
 use super::Fault;
 
@@ -11,14 +17,22 @@ pub(super) fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, Fault> {
         .map_err(|error| Fault::new(key, format!("`{}` cannot be read: {error}", path.display())))
 }
 
-/// Warns of a secret that every user of the machine can read.
+/// Secrets that were warned of. There are as few as files that the configuration names.
+#[cfg(unix)]
+static WARNED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Warns of a secret that every user of the machine can read: once, though several addresses may name it, and each reading of the
+/// configuration looks again.
 #[cfg(unix)]
 pub fn warn_if_public(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     const OTHERS_READ: u32 = 0o004;
     let is_public =
         fs::metadata(path).is_ok_and(|data| data.permissions().mode() & OTHERS_READ != 0);
-    if is_public {
+    // A daemon first reads its configuration when it has no log yet.
+    let is_heard = tracing::enabled!(tracing::Level::WARN);
+    let mut warned = WARNED.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_public && is_heard && warned.insert(path.to_owned()) {
         tracing::warn!(
             file = %path.display(),
             "every user of this machine can read this secret; `chmod o-r` keeps them out"
