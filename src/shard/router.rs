@@ -8,7 +8,7 @@
 //!
 //! The router knows no disk, no shard and no clock: what it has forgotten it asks the caller for, so that a shard's
 //! router stands on the store and the one of `eddy check` on nothing. Routing a report changes the router's memory; if
-//! the report is then refused, [`Router::unlearn`] takes that back.
+//! the report is then refused, `Router::unlearn` takes that back.
 
 use xxhash_rust::xxh3::xxh3_64;
 
