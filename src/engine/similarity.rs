@@ -5,6 +5,8 @@
 //! are decided by exact bounds, from below and from above, before the bit-parallel LCS (Crochemore and others, *A fast and
 //! practical bit-vector algorithm for the longest common subsequence problem*, 2001) is run on what differs.
 
+use std::f64::consts::PI;
+
 use super::event::{SAID_BITS, SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES};
 
 /// Whether the ratio of two texts is at least `ratio` (0 to 1). Texts beyond [`SAMPLE_BYTES_MAX`] are cut there.
@@ -63,8 +65,12 @@ const PIECE_WORDS_MIN: u64 = 24;
 const WORDS_MIN: u64 = 16;
 
 fn differ_little(differing: u64, bits: u32, ratio: f64) -> bool {
-    let most = f64::from(bits) * ratio.clamp(-1.0, 1.0).acos() / std::f64::consts::PI;
-    f64::from(differing.count_ones()) <= most
+    let (differing, bits) = (f64::from(differing.count_ones()), f64::from(bits));
+    // Of texts that have nothing to do with each other half of the bits differ: `acos(r) <= π/2 - r` tells most of them apart.
+    if ratio > 0.0 && differing > bits * (0.5 - ratio / PI) {
+        return false;
+    }
+    differing <= bits * ratio.clamp(-1.0, 1.0).acos() / PI
 }
 
 /// Hash of a sample without its digits: equal for texts that differ in nothing else, as paging and batches over numbered
@@ -246,7 +252,7 @@ fn lcs(left: &[u8], right: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, lcs, shape, similar};
+    use super::{PI, SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, lcs, near, shape, similar};
 
     /// The textbook table, to compare with.
     fn lcs_by_table(left: &[u8], right: &[u8]) -> usize {
@@ -272,6 +278,20 @@ mod tests {
             let total = left.len() + right.len();
             let reached = total == 0 || 2.0 * expected as f64 / total as f64 >= ratio;
             proptest::prop_assert_eq!(similar(&left, &right, ratio), reached);
+        }
+    }
+
+    /// Given sketches that differ in any number of bits, the short way to tell that they are not near agrees with the formula.
+    #[test]
+    fn nearness_agrees_with_the_formula() {
+        for differing in 0..=64 {
+            let bits = u64::MAX.checked_shr(64 - differing).unwrap_or(0);
+            for hundredths in -10..=110 {
+                let ratio = f64::from(hundredths) / 100.0;
+                let angle = PI * f64::from(differing) / 64.0;
+                let expected = angle <= ratio.clamp(-1.0, 1.0).acos() + 1e-12;
+                assert_eq!(near(0, bits, ratio), expected, "{differing} {ratio}");
+            }
         }
     }
 
