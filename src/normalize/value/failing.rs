@@ -16,7 +16,7 @@ use super::crashes::{self, thrown_in_node};
 use super::emptiness::is_nothing;
 use super::places::without_places;
 use super::refusal::{graphql_error, refusal, tells_of_thing};
-use super::response::{misfits, own_error, response_error};
+use super::response::error_told;
 use super::sample::cut;
 use super::wide::trimmed_start;
 use super::{failure, failure_of_call, member, unquote};
@@ -377,11 +377,7 @@ fn failure_in(result: &str, arguments: &str) -> Option<Failure> {
 fn failure_in_object(object: &str, arguments: &str) -> Option<Failure> {
     let said = || {
         let refused = || refusal(object).or_else(|| graphql_error(object));
-        let answered = || {
-            let answered = response_error(object, arguments).or_else(|| misfits(object));
-            answered.or_else(|| own_error(object))
-        };
-        refused().or_else(|| answered().map(Cow::Owned))
+        refused().or_else(|| error_told(object, arguments).map(Cow::Owned))
     };
     error_in(object, arguments).or_else(|| said().map(|why| failure_of_call(&why, arguments)))
 }

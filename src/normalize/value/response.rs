@@ -26,12 +26,20 @@ const ABSENT: [&str; 2] = ["404", "410"];
 /// How far from either end of an object its status is looked for: most objects are spared the walk through their members.
 const ENDS_BYTES_MAX: usize = 256;
 
+/// What went wrong with a call, as its result tells it: a response that failed, a request that does not fit, or an error of the
+/// tool's own.
+pub(super) fn error_told(object: &str, arguments: &str) -> Option<String> {
+    if !may_respond(object) {
+        return misfits(object);
+    }
+    response_error(object, arguments)
+        .or_else(|| misfits(object))
+        .or_else(|| own_error(object))
+}
+
 /// What went wrong with a request, by the response to it, its status first; `None` of anything else. Of what is not there, it says
 /// what that is, as clients do that raise: it is another error for each address.
-pub(super) fn response_error(object: &str, arguments: &str) -> Option<String> {
-    if !may_respond(object) {
-        return None;
-    }
+fn response_error(object: &str, arguments: &str) -> Option<String> {
     let response = Object::of(object);
     let mut all = STATUS.iter();
     let (name, status) = all.find_map(|name| Some((*name, response.member(name)?)))?;
@@ -58,10 +66,7 @@ pub(super) fn response_error(object: &str, arguments: &str) -> Option<String> {
 /// What went wrong with a call, by the code and the words of the tool's own in which it answers:
 /// `{"errcode": 40001, "errmsg": "…"}`, as `WeChat` and `DingTalk` do. Of a name that says less, the words have to
 /// refuse: `{"code": 10013, "msg": "无效的参数"}`.
-pub(super) fn own_error(object: &str) -> Option<String> {
-    if !may_respond(object) {
-        return None;
-    }
+fn own_error(object: &str) -> Option<String> {
     let response = Object::of(object);
     let is_fault = |code: &&str| {
         let code = code.trim_matches('"');
@@ -102,7 +107,7 @@ const ERROR_WORDS: [&str; 8] = [
 
 /// What `FastAPI` says of a request that does not fit, `{"detail": [{"loc": ["body", "to"], "msg": "Field required", …}]}`, as
 /// the members that it is about and what is wrong with each.
-pub(super) fn misfits(object: &str) -> Option<String> {
+fn misfits(object: &str) -> Option<String> {
     if !object.starts_with("{\"detail\"") {
         return None;
     }
@@ -126,7 +131,7 @@ fn said_in(object: &str) -> Option<Cow<'_, str>> {
     Some(unquote(said))
 }
 
-/// Whether a status of HTTP's for a failure may stand near one of an object's ends.
+/// Whether a status of HTTP's or a code may stand near one of an object's ends.
 fn may_respond(object: &str) -> bool {
     static NAMES: LazyLock<[Finder<'_>; 2]> =
         LazyLock::new(|| ["\"status", "ode\""].map(Finder::new));
