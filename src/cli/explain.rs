@@ -37,7 +37,7 @@ pub(super) struct ExplainArgs {
 
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let Some(warning) = warning_id(&args.warning) else {
-        return Err(Failure::Other(format!(
+        return Err(Failure::Usage(format!(
             "`{}` is no warning's id: it has sixteen hexadecimal digits, which `eddy run ID` and each alert show",
             clean(&args.warning)
         )));

@@ -8,7 +8,7 @@ use crate::config::Mistakes;
 use crate::render::text::clean;
 use crate::telemetry::BadFilter;
 
-/// Why a command did not succeed. Exit code 2, wrong usage, is clap's own.
+/// Why a command did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The configuration is wrong: 78, `EX_CONFIG` of sysexits.
@@ -20,6 +20,9 @@ pub(crate) enum Failure {
     /// `check --fail-below` found what it was to find: 3.
     #[error("{0}")]
     Unhealthy(String),
+    /// The command line is wrong in a way that only we can see: 2, as where clap sees it.
+    #[error("{0}")]
+    Usage(String),
     /// Nobody reads our output any more, as with `eddy runs | head`; that is no failure.
     #[error("the reader of the output has gone")]
     ReaderGone,
@@ -38,6 +41,7 @@ impl Failure {
             Self::ReaderGone => 0,
             Self::Server(code) => *code,
             Self::Other(_) => 1,
+            Self::Usage(_) => 2,
             Self::Unhealthy(_) => 3,
             Self::Config(_) | Self::LogFilter(_) => 78,
         }

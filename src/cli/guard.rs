@@ -31,7 +31,7 @@ Examples:
   eddy guard report --run \"$RUN\" --tool search --status success --result '[]'
   eddy guard report --run r --tool search --status error --error 'no such index'
 
-Exit codes: 0 told, 1 or 2 wrong usage. Where the daemon does not answer within a second, or refuses what it is told, the code is 0 as \
+Exit codes: 0 told, 2 wrong usage. Where the daemon does not answer within a second, or refuses what it is told, the code is 0 as \
 well, and standard error says why.")]
     Report(ReportArgs),
 }
@@ -152,7 +152,7 @@ fn report(args: &ReportArgs) -> Result<(), Failure> {
         ("error", &args.error, "error"),
     ] {
         if text.is_some() && args.status != status {
-            return Err(Failure::Other(format!(
+            return Err(Failure::Usage(format!(
                 "`--{field}` is given only with `--status {status}`"
             )));
         }

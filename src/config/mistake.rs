@@ -92,7 +92,7 @@ impl fmt::Display for Mistakes {
 }
 
 /// The candidate nearest to what was written, when it is near enough to be what was meant. Of two that are as near, as versions
-/// are that differ in their last digit, neither is.
+/// are that differ in their last digit, or both begin with the words that were written, neither is.
 pub(super) fn nearest<'a>(
     found: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -100,8 +100,15 @@ pub(super) fn nearest<'a>(
     /// Below this, suggestions are noise: `endpont` to `endpoint` scores 0.9, unrelated words up to 0.75.
     const LIKENESS_MIN: f64 = 0.8;
     let found = found.to_lowercase().replace('-', "_");
-    let likeness = |candidate| (strsim::jaro_winkler(&found, candidate), candidate);
-    let mut near: Vec<(f64, &str)> = candidates.into_iter().map(likeness).collect();
+    let likeness = |candidate: &str| {
+        let rest = candidate.strip_prefix(&found);
+        if rest.is_some_and(|rest| rest.starts_with('_')) {
+            return 1.0;
+        }
+        strsim::jaro_winkler(&found, candidate)
+    };
+    let candidates = candidates.into_iter();
+    let mut near: Vec<(f64, &str)> = candidates.map(|near| (likeness(near), near)).collect();
     near.retain(|(likeness, _)| *likeness >= LIKENESS_MIN);
     near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     match near[..] {

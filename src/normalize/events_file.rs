@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Deserializer};
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use crate::engine::event::{
@@ -259,7 +260,12 @@ fn described(error: &serde_json::Error, line: &[u8]) -> String {
     let member = last_member(&line[..error.column().min(line.len())]).filter(|_| is_of_value);
     let member = member.map_or_else(String::new, |member| format!("`{member}`: "));
     let message = told.as_deref().unwrap_or(message);
-    format!("{member}{message} (column {})", error.column())
+    let kind = match error.classify() {
+        Category::Eof => "not whole JSON: ",
+        Category::Syntax => "no JSON: ",
+        Category::Data | Category::Io => "",
+    };
+    format!("{kind}{member}{message} (column {})", error.column())
 }
 
 /// The member whose value begins last in a part of a line.
@@ -621,7 +627,7 @@ mod tests {
     fn early_ends_have_a_column() {
         check_error(
             "{\"run_id\":\n",
-            "line 1: EOF while parsing a value (column 10)",
+            "line 1: not whole JSON: EOF while parsing a value (column 10)",
         );
     }
 
@@ -681,7 +687,11 @@ mod tests {
     /// Given lines that are no runs, the error says where and why, and the next line is read.
     #[test]
     fn bad_lines_are_explained() {
-        check_error("{", "line 1: EOF while parsing an object (column 1)");
+        check_error(
+            "{",
+            "line 1: not whole JSON: EOF while parsing an object (column 1)",
+        );
+        check_error("hello", "line 1: no JSON: expected value (column 1)");
         check_error(
             "\n\n[1]",
             "line 3: invalid type: integer `1`, expected a text (column 2)",

@@ -10,7 +10,7 @@ mod install;
 mod programs;
 mod settings_file;
 
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -80,6 +80,13 @@ pub(super) fn run(args: &HookArgs) -> Result<(), Failure> {
         } else {
             install::uninstall(args.program, &path)
         };
+    }
+    if io::stdin().is_terminal() {
+        // Whoever types the command would wait for an answer that never comes.
+        return Err(Failure::Other(format!(
+            "standard input is a terminal, where no program writes events; `eddy hook {} --install` sets the hook up",
+            args.program.name()
+        )));
     }
     match said(args) {
         Ok(Some(said)) => answer(&format!("{said}\n")),

@@ -45,6 +45,11 @@ fn misspelt_keys_are_named_with_the_nearest_right_one() {
         "exporters:\n  webhok: {url: 'http://x'}",
         &["2:3: exporters.webhok: unknown key; did you mean `webhook`?"],
     );
+    // Both of its name may be meant.
+    check(
+        "exporters:\n  otlp: {endpoint: 'http://x'}",
+        &["2:3: exporters.otlp: unknown key; known here: `terminal`, "],
+    );
     check(
         "exporters:\n  webhook:\n    url: http://x\n    tokn: a",
         &["4:5: exporters.webhook.tokn: unknown key; did you mean `token`?"],
