@@ -4,6 +4,7 @@
 //! network by accident without asking who is there (`listeners`), and what rules and the guard need (`policy`). Files that hold
 //! secrets are read here too.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Settings;
@@ -11,6 +12,7 @@ use super::checker::{Checker, key};
 use super::environment::Lookup;
 use super::listeners::{GRPC, HTTP, listeners};
 use super::shape::{Protocols, Shape};
+use super::tree::Node;
 use super::values::MemoryLimit;
 use crate::engine::policy::Policy;
 use crate::normalize;
@@ -77,7 +79,7 @@ pub(super) fn settings(
             RUNS_MAX,
         ),
         exporters,
-        secret_files: super::exporters::secret_files(&shape.exporters),
+        secret_files: secret_files(check.tree),
         forwards,
         own_spans,
         normalize: normalize(shape, check),
@@ -86,6 +88,12 @@ pub(super) fn settings(
     memory_limit(&settings, check);
     retention(&settings, check);
     settings
+}
+
+/// The files that hold secrets, wherever they are named.
+fn secret_files(tree: &Node) -> BTreeSet<PathBuf> {
+    let named = ["key_file", "token_file"].map(|key| tree.texts_of(key));
+    named.into_iter().flatten().map(PathBuf::from).collect()
 }
 
 /// A run that is forgotten before it counts as over would begin again with each pause, and nothing would be said of its end.

@@ -126,18 +126,6 @@ pub(super) fn own_spans(traces: &shape::Traces, check: &mut Checker<'_>) -> Opti
     })
 }
 
-/// The files that tokens of webhooks come from.
-pub(super) fn secret_files(exporters: &shape::Exporters) -> Vec<PathBuf> {
-    let files = exporters
-        .0
-        .iter()
-        .filter_map(|(_, exporter)| match exporter {
-            shape::Exporter::Webhook(webhook) => webhook.token_file.as_ref(),
-            _ => None,
-        });
-    files.map(PathBuf::from).collect()
-}
-
 /// Refuses a file in the data directory, which is the store's alone, and one in which every alert would be twice.
 pub(super) fn refuse_taken_files(
     exporters: &shape::Exporters,

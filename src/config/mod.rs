@@ -98,8 +98,8 @@ pub struct Settings {
     pub retention_runs: u64,
     /// Where alerts go.
     pub exporters: Vec<ExporterSettings>,
-    /// Files with secrets of exporters; whoever can read them is warned of.
-    pub secret_files: Vec<PathBuf>,
+    /// Files with secrets; those that others can read are warned of.
+    pub secret_files: BTreeSet<PathBuf>,
     /// Where telemetry is passed on to.
     pub forwards: Vec<ForwardSettings>,
     /// Where the daemon's own spans go; none are measured where this is absent.

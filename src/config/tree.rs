@@ -202,6 +202,20 @@ impl Node {
         paths
     }
 
+    /// The texts of a key, wherever it stands.
+    pub(super) fn texts_of(&self, key: &str) -> Vec<&str> {
+        match &self.value {
+            Value::Map(entries) | Value::List(entries) => {
+                let texts = entries.iter().map(|entry| match &entry.node.value {
+                    Value::Text(text) | Value::Untyped(text) if entry.key == key => vec![&**text],
+                    _ => entry.node.texts_of(key),
+                });
+                texts.flatten().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The value of a key.
     pub(super) fn child(&self, key: &str) -> Option<&Self> {
         self.entry(key).map(|entry| &entry.node)

@@ -23,7 +23,7 @@ use crate::engine::policy::Policy;
 use crate::export::SettingsError;
 use crate::export::forward::{self, Forwards};
 use crate::export::traces::Traces;
-use crate::listener::{Fault, Listener, Tenant, warn_if_public};
+use crate::listener::{Fault, Listener, Tenant};
 use crate::normalize::Normalizer;
 use crate::otlp::Limits;
 use crate::receiver::{self, Intake, PassOn, Protocol};
@@ -35,6 +35,7 @@ mod listeners;
 mod memory;
 mod metrics;
 mod process;
+mod secrets;
 pub(crate) mod shutdown;
 mod tenants;
 
@@ -135,7 +136,7 @@ impl Daemon {
         let began = Instant::now();
         let listeners = Listeners::open(settings).await?;
         for file in &settings.secret_files {
-            warn_if_public(file);
+            secrets::warn_if_public(file);
         }
         let memory_limit = memory::limit(settings);
         let cache_bytes_max = memory::cache_bytes(memory_limit);

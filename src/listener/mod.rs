@@ -24,7 +24,6 @@ mod token;
 pub use connection::{Connection, failed_handshakes};
 pub use connection_limit::ConnectionLimit;
 pub use discard::discard;
-pub use file::warn_if_public;
 pub use peer::{Peer, Soon};
 pub(crate) use pem::{NOT_ITS_KEY, certificates_in, key_in};
 pub use tls::{TlsFiles, TlsVersion};

@@ -74,7 +74,6 @@ impl fmt::Debug for Tls {
 impl Tls {
     /// Reads the files.
     pub(super) fn read(files: &TlsFiles) -> Result<Self, Fault> {
-        file::warn_if_public(&files.key_file);
         let contents = contents(files)?;
         let config = config(files, &contents)?;
         Ok(Self {

@@ -151,11 +151,6 @@ impl fmt::Debug for Tokens {
 impl Tokens {
     /// Reads tokens from where they are.
     pub(crate) fn read(credentials: &[Credential]) -> Result<Self, Fault> {
-        for credential in credentials {
-            if let Token::File(path) = &credential.token {
-                file::warn_if_public(path);
-            }
-        }
         Ok(Self(Arc::new(Inner {
             credentials: credentials.to_vec(),
             known: watch::Sender::new(read_all(credentials)?),

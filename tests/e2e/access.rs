@@ -217,6 +217,45 @@ fn the_start_says_where_a_token_is_asked_for() {
     assert!(!said.contains("s3cret"), "{said}");
 }
 
+/// Given secrets in files, the log warns once of each that every user of the machine can read, whoever it is for, and of no other.
+#[cfg(unix)]
+#[test]
+fn secrets_that_everybody_can_read_are_warned_of() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let secrets = tempfile::tempdir().expect("a directory");
+    let secret = |name: &str, bytes: &[u8], mode: u32| {
+        let path = secrets.path().join(name);
+        fs::write(&path, bytes).expect("it can be written");
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(&path, mode).expect("it is ours");
+        path.display().to_string()
+    };
+    let shared = secret("shared", b"for-both", 0o644);
+    let own = secret("own", b"for-the-hook", 0o640);
+    let server_key = secret("server.key", &pem("server.key"), 0o600);
+    let client_key = secret("client.key", &pem("client.key"), 0o604);
+    let [server, client] =
+        ["server.crt", "client.crt"].map(|name| fixture(name).display().to_string());
+    let (_directory, daemon) = configured(&format!(
+        "receivers: {{otlp: {{protocols: {{grpc: {{auth: {{tokens: [{{token_file: '{shared}'}}]}}}}}}}}}}\n\
+         service: {{api: {{auth: {{tokens: [{{token_file: '{shared}'}}]}}, \
+                          tls: {{cert_file: '{server}', key_file: '{server_key}'}}}}}}\n\
+         exporters:\n  \
+         webhook: {{url: 'http://127.0.0.1:9/x', allow_private: true, token_file: '{own}'}}\n  \
+         otlp_logs: {{endpoint: 'https://127.0.0.1:9', tls: {{cert_file: '{client}', key_file: '{client_key}'}}}}\n",
+    ));
+    let said = daemon.stderr.lock().expect("nobody panics with it").clone();
+    let warned = |file: &String| {
+        let warns = |line: &&str| line.contains("can read this secret") && line.contains(file);
+        said.lines().filter(warns).count()
+    };
+    assert_eq!(
+        [&shared, &client_key, &own, &server_key].map(warned),
+        [1, 1, 0, 0],
+        "{said}"
+    );
+}
+
 /// Given a machine that trusts no authority, as a container without certificates, a daemon is asked over plain HTTP all the same;
 /// over TLS the client says what it lacks.
 #[test]
