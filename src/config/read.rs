@@ -168,6 +168,13 @@ impl<'de> Deserializer<'de> for &Node {
         visitor.visit_newtype_struct(self)
     }
 
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match &self.value {
+            Value::List(items) => visitor.visit_seq(Items(items.iter())),
+            _ => self.refuse("a list"),
+        }
+    }
+
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match &self.value {
             Value::Map(entries) => visitor.visit_map(Entries::new(entries)),
@@ -208,7 +215,7 @@ impl<'de> Deserializer<'de> for &Node {
     }
 
     serde::forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u128 f32 char bytes byte_buf unit unit_struct seq tuple tuple_struct identifier ignored_any
+        i8 i16 i32 i64 i128 u128 f32 char bytes byte_buf unit unit_struct tuple tuple_struct identifier ignored_any
     }
 }
 

@@ -123,11 +123,6 @@ impl Error for ReadError {
             Unexpected::Map => "a section with keys".to_owned(),
             other => other.to_string(),
         };
-        let expected = match expected.to_string().as_str() {
-            // serde's word.
-            "a sequence" => "a list".to_owned(),
-            other => other.to_owned(),
-        };
         Self::custom(format!("expected {expected}, found {found}"))
     }
 
