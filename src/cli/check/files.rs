@@ -112,18 +112,14 @@ impl Reader {
         bytes: &[u8],
         sink: Sink<'_>,
     ) -> Result<(), Failure> {
-        let signal = if name.ends_with(".logs.otlp.binpb") || name.ends_with(".logs.binpb") {
-            Signal::Logs
-        } else {
-            Signal::Traces
-        };
+        let is_of_logs = name.ends_with(".logs.otlp.binpb") || name.ends_with(".logs.binpb");
+        let read = if is_of_logs { Self::logs } else { Self::spans };
         for (index, request) in otlp::delimited(bytes).enumerate() {
             let place = |error: &dyn Display| {
                 wrong(path, format!("request {}: {error}; {DELIMITED}", index + 1))
             };
             let request = request.map_err(|error| place(&error))?;
-            self.request(signal, request, sink)
-                .map_err(|error| place(&error))?;
+            read(self, request, sink).map_err(|error| place(&error))?;
         }
         Ok(())
     }
@@ -158,17 +154,16 @@ impl Reader {
     /// One request as OTLP/JSON.
     fn object(&mut self, object: &str, sink: Sink<'_>) -> Result<(), Box<dyn Error>> {
         let keys = Keys::of(object).ok_or(NOT_KNOWN)??;
-        let (signal, request) = if keys.spans.is_some() {
-            (Signal::Traces, otlp::json::traces_to_bytes(object)?)
+        if keys.spans.is_some() {
+            self.spans(&otlp::json::traces_to_bytes(object)?, sink)?;
         } else if keys.logs.is_some() {
-            (Signal::Logs, otlp::json::logs_to_bytes(object)?)
+            self.logs(&otlp::json::logs_to_bytes(object)?, sink)?;
         } else if keys.metrics.is_some() {
             self.metrics += 1;
-            return Ok(());
         } else {
             return Err(NOT_KNOWN.into());
-        };
-        Ok(self.request(signal, &request, sink)?)
+        }
+        Ok(())
     }
 
     /// Eddy's own events: a run a line.
@@ -224,32 +219,33 @@ impl Reader {
         parts.join(" · ")
     }
 
-    /// One request of either signal.
-    fn request(&mut self, signal: Signal, request: &[u8], sink: Sink<'_>) -> Result<(), Problem> {
+    /// One request of spans.
+    fn spans(&mut self, request: &[u8], sink: Sink<'_>) -> Result<(), Problem> {
         let mut reports = Vec::new();
-        match signal {
-            Signal::Traces => {
-                let mut spans = otlp::spans(request, &self.limits);
-                loop {
-                    let policy = &self.policy;
-                    let span = self.normalizer.batch(policy).span(&mut spans, &mut reports);
-                    let Some(span) = span else {
-                        break;
-                    };
-                    self.sound(span)?;
-                }
-            }
-            Signal::Logs => {
-                let mut logs = Vec::new();
-                for log in otlp::logs(request, &self.limits) {
-                    logs.extend(self.sound(log)?);
-                }
-                // One record may tell what another one of the request means.
-                let mut batch = self.normalizer.batch(&self.policy);
-                for log in &logs {
-                    batch.log(log, &mut reports);
-                }
-            }
+        let mut spans = otlp::spans(request, &self.limits);
+        loop {
+            let policy = &self.policy;
+            let span = self.normalizer.batch(policy).span(&mut spans, &mut reports);
+            let Some(span) = span else {
+                break;
+            };
+            self.sound(span)?;
+        }
+        reports.into_iter().for_each(sink);
+        Ok(())
+    }
+
+    /// One request of log records.
+    fn logs(&mut self, request: &[u8], sink: Sink<'_>) -> Result<(), Problem> {
+        let mut logs = Vec::new();
+        for log in otlp::logs(request, &self.limits) {
+            logs.extend(self.sound(log)?);
+        }
+        // One record may tell what another one of the request means.
+        let mut reports = Vec::new();
+        let mut batch = self.normalizer.batch(&self.policy);
+        for log in &logs {
+            batch.log(log, &mut reports);
         }
         reports.into_iter().for_each(sink);
         Ok(())
@@ -281,13 +277,6 @@ fn refusals(refused: &Refused) -> Option<String> {
         .collect();
     let all = short_number(refused.iter().sum());
     (!told.is_empty()).then(|| format!("{all} refused ({})", told.join(", ")))
-}
-
-/// What a request carries.
-#[derive(Clone, Copy)]
-enum Signal {
-    Traces,
-    Logs,
 }
 
 /// What an object is, by its keys.
