@@ -344,8 +344,7 @@ impl Word {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
+    use super::super::tests::is_soon;
     use super::*;
 
     #[track_caller]
@@ -521,11 +520,9 @@ mod tests {
     /// few times.
     #[test]
     fn no_text_takes_long() {
-        let began = Instant::now();
         for long in ["1 s1.".repeat(1 << 15) + "1 x", "=a1".repeat(1 << 16)] {
-            check(&long, &long);
+            assert!(is_soon(|| check(&long, &long)), "{}", &long[..8]);
         }
-        assert!(began.elapsed() < Duration::from_secs(5));
     }
 
     /// Given any text, masking it twice is masking it once, and it never panics at a character's border.
