@@ -97,7 +97,7 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> 
     let is_new = !is_said || !path.join(LOG).is_file();
     let (db, rebuilt) = match open_sound(dir, is_ours, options) {
         Err(StoreError::Damaged { reason, .. }) if is_ours => {
-            tracing::warn!(dir = %dir.display(), reason, "the database cannot be used; another one is made");
+            tracing::info!(dir = %dir.display(), reason, "the database cannot be used; another one is made");
             let rebuilt = rebuild::rebuild(dir, reason, options)?;
             (open_sound(dir, is_ours, options)?, Some(rebuilt))
         }

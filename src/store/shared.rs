@@ -293,11 +293,17 @@ impl Shared {
                 loss = mended.loss,
                 "the database was damaged, and another one has been made"
             );
-        } else {
+        } else if records > 0 {
             tracing::warn!(
                 reason = mended.reason,
                 loss = mended.loss,
                 "a database has been made from what was there"
+            );
+        } else {
+            // As in a directory that has been restored.
+            tracing::info!(
+                reason = mended.reason,
+                "a database has been made; nothing is lost"
             );
         }
         mended

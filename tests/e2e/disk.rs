@@ -656,6 +656,11 @@ fn a_backup_is_restored() {
     load.abort();
     done(&["restore".as_ref(), &copy, "--data-dir".as_ref(), &restored]);
     let other = Daemon::start(&restored);
+    let said = other.stderr.lock().expect("nobody panics with it").clone();
+    assert!(
+        said.contains("nothing is lost") && !said.contains("WARN"),
+        "{said}"
+    );
     let (theirs, ours) = (other.runs(), daemon.runs());
     for run in 0..10 {
         let id = format!("{:032x}", run + 1);
