@@ -8,6 +8,9 @@
 //! that the span has of them; the description beside it is worded anew each time. Results are in the span's event
 //! `tool.output`, where recording them is on; a record says only how large they are, of which zero is enough to know.
 //!
+//! *Tools of MCP servers* are all `mcp_tool` in the records, and have their own names in the spans. A record that has its details
+//! says which tool of which server it was; where it does not, the span of the call does.
+//!
 //! *A model call* is reported by `claude_code.llm_request` and by the record `api_request`, which alone has the cost. They
 //! name no request; what the model reported about it, tokens and time to the first of them, is the same in both and makes
 //! the id. A failed one is told by the span, or by the record `api_error` where there is no tracing.
@@ -27,11 +30,15 @@ use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
 use crate::normalize::records::{Record, count, flag, id, json, pick, text};
 use crate::normalize::report::{Outcome, Report};
+use crate::normalize::texts::member_text;
 use crate::normalize::{fingerprint, usage, value};
 use crate::otlp::{Attributes, LogView, ValueView};
 
 /// Tools that run a shell command.
 const SHELLS: [&str; 2] = ["Bash", "PowerShell"];
+
+/// What records call the tools of all MCP servers.
+const MCP_TOOL: &str = "mcp_tool";
 
 /// Tools that set a sub-agent to work.
 const DELEGATES: [&str; 2] = ["Agent", "Task"];
@@ -147,7 +154,10 @@ fn tool_record(record: &mut Record<'_, '_>) {
             "tool_input_size_bytes",
         ],
     );
+    let (input, parameters) = (json(input), json(parameters));
+    let call_id = id(call_id);
     let tool = text(tool).unwrap_or_default();
+    let tool = &tool_name(record, tool, call_id, parameters.as_deref());
     let how = record.how(tool);
     let failed = flag(success) == Some(false);
     let reason = text(error).or(text(kind)).unwrap_or_default();
@@ -156,7 +166,6 @@ fn tool_record(record: &mut Record<'_, '_>) {
     } else {
         Recorded::NotRecorded
     };
-    let (input, parameters) = (json(input), json(parameters));
     let input = input.as_deref();
     // Long texts are cut off in the input: how long it was, is told.
     let size = count(input_size).unwrap_or(0);
@@ -167,11 +176,10 @@ fn tool_record(record: &mut Record<'_, '_>) {
     }
     call.output = output;
     call.error = failed.then(|| value::failure(reason));
-    let call_id = id(call_id);
     let duration_ms = count(duration).unwrap_or(0);
     record.tell_finished_call(b"tool_result", call_id, duration_ms, call);
     let subagent = input.and_then(|input| value::member(input, &["subagent_type"]));
-    let call_id = call_id.filter(|_| DELEGATES.contains(&tool));
+    let call_id = call_id.filter(|_| DELEGATES.contains(&&**tool));
     if let (Some(to), Some(call_id)) = (subagent, call_id) {
         let body = delegation(&value::unquote(to));
         record.tell_named(delegation_id(call_id), duration_ms, body);
@@ -193,12 +201,32 @@ fn refusal(record: &mut Record<'_, '_>) {
     if text(decision) != Some("reject") {
         return;
     }
+    let (call_id, parameters) = (id(call_id), json(parameters));
     let tool = text(tool).unwrap_or_default();
+    let tool = &tool_name(record, tool, call_id, parameters.as_deref());
     let reason = format!("refused by {}", text(source).unwrap_or("the user"));
-    let call_id = id(call_id);
-    let mut call = recorded_call(&record.how(tool), tool, None, json(parameters).as_deref());
+    let mut call = recorded_call(&record.how(tool), tool, None, parameters.as_deref());
     call.error = Some(value::failure(&reason));
     record.tell_finished_call(b"tool_decision", call_id, 0, call);
+}
+
+/// The name of the tool of a record as spans have it: of a tool of an MCP server only where the parameters tell it. Where they do
+/// not, the call's span does, and nobody if the program does not trace.
+fn tool_name<'t>(
+    record: &Record<'_, '_>,
+    tool: &'t str,
+    call_id: Option<&str>,
+    parameters: Option<&str>,
+) -> Cow<'t, str> {
+    if tool != MCP_TOOL {
+        return Cow::Borrowed(tool);
+    }
+    let part = |key| member_text(parameters?, &[key]).filter(|part| !part.is_empty());
+    match (part("mcp_server_name"), part("mcp_tool_name")) {
+        (Some(server), Some(tool)) => Cow::Owned(format!("mcp__{server}__{tool}")),
+        _ if record.is_traced() && call_id.is_some() => Cow::Borrowed(""),
+        _ => Cow::Borrowed(tool),
+    }
 }
 
 /// A call as a record tells it: with the whole of its arguments, if they were recorded, but with a shell command as the span has
@@ -437,6 +465,26 @@ mod tests {
             "refused by user_reject"
         );
         assert_eq!(call.input, shell_call(&PLAIN, "Bash", "rm -r x").input);
+    }
+
+    /// Given a call of an MCP server's tool, which records call like all others, it is the tool that its details name; without
+    /// them, the one that its span names, and where nothing is traced one of those that nobody names.
+    #[test]
+    fn tools_of_mcp_servers_have_their_names() {
+        let named = |traced: bool, event: &str, id: &str, parameters: &str| {
+            let record = json!({"event.name": event, "session.id": "s", "tool_name": "mcp_tool", "tool_use_id": id,
+                "decision": "reject", "tool_parameters": parameters, "tool_input": r#"{"query":"x"}"#});
+            tool_call(&told(traced, &record)[0]).tool.to_string()
+        };
+        let details = r#"{"mcp_server_name":"docs","mcp_tool_name":"search"}"#;
+        for event in ["tool_result", "tool_decision"] {
+            for traced in [true, false] {
+                assert_eq!(named(traced, event, "1", details), "mcp__docs__search");
+            }
+            assert_eq!(named(true, event, "1", "{}"), "", "{event}");
+            assert_eq!(named(true, event, "", "{}"), "mcp_tool", "{event}");
+            assert_eq!(named(false, event, "1", "{}"), "mcp_tool", "{event}");
+        }
     }
 
     /// Given a shell command with a long text in it, it counts as the whole command, whatever the description beside it.
