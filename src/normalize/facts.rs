@@ -103,7 +103,7 @@ facts! {
         "pydantic_ai.tool.name";
     /// The call's id.
     CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id" "tool_call.id" "tool.id" "tool.call.id" "tool_use_id"
-        "lk.function_tool.id" "tool.call_id";
+        "lk.function_tool.id" "tool.call_id" "gen_ai.tool_call.id";
     /// Its arguments.
     Arguments: "gen_ai.tool.call.arguments" "gen_ai.tool.arguments" "gen_ai.tool.input" "ai.toolCall.args"
         "tool_arguments" "gen_ai.tool.call.input" "spring.ai.tool.call.arguments" "lk.function_tool.arguments"

@@ -40,6 +40,7 @@ fn every_key_of_a_tool() {
         "tool_use_id",
         "lk.function_tool.id",
         "tool.call_id",
+        "gen_ai.tool_call.id",
     ] {
         check(
             with(&named, key, &json!("c1")),

@@ -1,7 +1,8 @@
 //! google-adk: the GenAI conventions, with `gcp.vertex.agent.*` where these have nothing, and older names for its spans.
 //!
 //! *Wrappers.* A result that is no object is wrapped as `{"result": …}`. Hidden values are written as `{}` or `N/A`, and
-//! what could not be had as `<not specified>` or `<not serializable>`: none of these equals anything. `VeADK`, which is made of
+//! what could not be had as `<not specified>` or `<not serializable>`, which the one for Java puts into an object: none of these
+//! equals anything. `VeADK`, which is made of
 //! it, describes the tool beside the arguments, and has the call's id beside the result.
 //!
 //! *A tool call* is one span; for calls side by side there is one span more, `(merged tools)`, which repeats their answers
@@ -32,6 +33,8 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     gen_ai::place(reading, operation.unwrap_or_default());
     match operation {
         Some("execute_tool") => tool(reading),
+        // The history, on its way to a model that is always connected.
+        Some("send_data") => {}
         Some(operation) => return gen_ai::operate(reading, operation),
         // The names before the conventions.
         None if name == "call_llm" => reading.tell_model_call(),
@@ -87,6 +90,8 @@ fn shown<'a>(facts: &Facts<'a>, slot: Slot) -> Option<Cow<'a, str>> {
             | "<not serializable>"
             | "<not specified>"
             | r#"{"result": "<not specified>"}"#
+            | r#"{"result":"<not specified>"}"#
+            | r#"{"error": "serialization failed"}"#
     );
     Some(if hidden { HIDDEN } else { text })
 }
@@ -126,6 +131,29 @@ mod tests {
         let whole = json!({"gcp.vertex.agent.tool_response": "{\"result\": \"b\", \"more\": 1}"});
         assert_eq!(tool(&whole), ["call with id read(-) = 23 bytes"]);
         assert!(tool(&json!({"gen_ai.tool.name": "(merged tools)"})).is_empty());
+    }
+
+    /// What the one for Java could not write down is hidden, neither a failure nor a result; its calls have their ids.
+    #[test]
+    fn values_that_could_not_be_had() {
+        let told = |arguments: &str, response: &str| {
+            let attributes = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "read",
+                "gen_ai.tool_call.id": "adk-1", "gcp.vertex.agent.tool_call_args": arguments,
+                "gcp.vertex.agent.tool_response": response});
+            Captured::new("gcp.vertex.agent", "execute_tool read", &attributes).told()
+        };
+        let broken = r#"{"error": "serialization failed"}"#;
+        let unknown = r#"{"result":"<not specified>"}"#;
+        assert_eq!(
+            told(broken, broken),
+            ["call with id read(redacted) = redacted"]
+        );
+        assert_eq!(
+            told(r#"{"path":"a"}"#, unknown),
+            [r#"call with id read({"path":"a"}) = redacted"#]
+        );
+        let refused = told(r#"{"path":"a"}"#, r#"{"error":"refused"}"#);
+        assert!(refused[0].ends_with("failed: refused"), "{refused:?}");
     }
 
     /// `VeADK`, which is made of it, describes the tool beside the arguments, and gives the answer with the call's id.
