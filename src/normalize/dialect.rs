@@ -21,6 +21,7 @@ mod logfire;
 mod mcp;
 mod messages;
 mod monocle;
+mod openclaw;
 mod openinference;
 mod openllmetry;
 mod plain;
@@ -70,6 +71,7 @@ impl Dialect {
             Self::LiteLlm => litellm::span(reading),
             Self::LlamaIndex => llama_index::span(reading),
             Self::Monocle => monocle::span(reading),
+            Self::OpenClaw => openclaw::span(reading),
             Self::Plain => plain::span(reading),
             // Its spans are internals of the program; everything an agent did is in its log records.
             Self::Codex => Outcome::Noise,

@@ -42,6 +42,8 @@ pub(super) enum Dialect {
     Monocle,
     /// Haystack's own tracer.
     Haystack,
+    /// `OpenClaw`'s plugin for telemetry.
+    OpenClaw,
     /// Whoever says in a key of its own which kind of span it is.
     Plain,
     /// Nobody we know.
@@ -90,6 +92,7 @@ impl Dialect {
             LANGSMITH => Self::LangSmith,
             "logfire.openai_agents" => Self::Logfire,
             "langfuse-sdk" => Self::Langfuse,
+            "openclaw" => Self::OpenClaw,
             LLAMA_INDEX => Self::LlamaIndex,
             MONOCLE => Self::Monocle,
             // The last is its maker's own, whatever the name says.
