@@ -192,10 +192,10 @@ facts! {
 
     // What went wrong, what was tried again, who took over.
     /// The kind of error.
-    ErrorType: "error.type";
+    ErrorType: "error.type" "gen_ai.tool.error.type";
     /// The state in which the operation ended, in words.
     TaskStatus: "gen_ai.task.status" "gen_ai.tool.status" "tool.status" "langfuse.observation.level"
-        "au.tool.status";
+        "au.tool.status" "gen_ai.tool.call.outcome";
     /// What went wrong, in words.
     StatusMessage: "langfuse.observation.status_message";
     /// How many times the request was sent before.

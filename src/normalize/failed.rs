@@ -26,7 +26,7 @@ impl<'a> Reading<'_, 'a> {
             || self.facts.text(Slot::ErrorType).is_some()
             || matches!(
                 self.facts.text(Slot::TaskStatus),
-                Some("failure" | "failed" | "error" | "ERROR")
+                Some("failure" | "failed" | "error" | "ERROR" | "denied")
             )
             || (exception.is_some() && self.span.status.code != STATUS_OK);
         if !failed || self.is_control_flow(exception.as_ref()) {

@@ -180,6 +180,9 @@ fn every_key_of_a_failure() {
         ("gen_ai.task.status", "failure"),
         ("tool.status", "failed"),
         ("au.tool.status", "error"),
+        ("gen_ai.tool.call.outcome", "error"),
+        ("gen_ai.tool.call.outcome", "denied"),
+        ("gen_ai.tool.error.type", "timeout"),
         ("langfuse.observation.level", "ERROR"),
     ] {
         let told = with(&tool, key, &json!(word)).told();
@@ -189,6 +192,8 @@ fn every_key_of_a_failure() {
     for (key, word) in [
         ("gen_ai.tool.status", "success"),
         ("gen_ai.task.status", "success"),
+        ("gen_ai.tool.call.outcome", "success"),
+        ("gen_ai.tool.call.outcome", "skipped"),
         ("langfuse.observation.level", "DEFAULT"),
     ] {
         check(with(&tool, key, &json!(word)), "call search(-) = -", key);
