@@ -138,7 +138,7 @@ facts! {
     /// Tokens read.
     InputTokens: "gen_ai.usage.input_tokens" "gen_ai.usage.prompt_tokens" "llm.token_count.prompt" "ai.usage.promptTokens"
         "ai.usage.inputTokens" "llm.usage.prompt_tokens"
-        "confident.llm.input_token_count" "au.llm.usage.prompt_tokens";
+        "confident.llm.input_token_count" "au.llm.usage.prompt_tokens" "gen_ai.response.prompt_tokens";
     /// Of these, from the provider's cache.
     CachedTokens: "gen_ai.usage.cache_read.input_tokens" "gen_ai.usage.cache_read_input_tokens"
         "llm.token_count.prompt_details.cache_read" "ai.usage.cachedInputTokens" "ai.usage.inputTokenDetails.cacheReadTokens"
@@ -153,7 +153,7 @@ facts! {
     /// Tokens written.
     OutputTokens: "gen_ai.usage.output_tokens" "gen_ai.usage.completion_tokens" "llm.token_count.completion"
         "ai.usage.completionTokens" "ai.usage.outputTokens" "llm.usage.completion_tokens" "judgment.usage.output_tokens"
-        "confident.llm.output_token_count" "au.llm.usage.completion_tokens";
+        "confident.llm.output_token_count" "au.llm.usage.completion_tokens" "gen_ai.response.completion_tokens";
     /// Of these, or beside them, what it thought.
     ReasoningTokens: "gen_ai.usage.reasoning.output_tokens" "gen_ai.usage.reasoning_tokens"
         "gen_ai.usage.details.reasoning_tokens" "llm.token_count.completion_details.reasoning" "ai.usage.reasoningTokens";

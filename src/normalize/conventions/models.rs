@@ -48,6 +48,10 @@ fn every_key_of_a_model_call() {
             "au.llm.usage.prompt_tokens",
             "au.llm.usage.completion_tokens",
         ),
+        (
+            "gen_ai.response.prompt_tokens",
+            "gen_ai.response.completion_tokens",
+        ),
     ] {
         let mut used = call.clone();
         used[input] = json!(3);
