@@ -14,6 +14,9 @@
 //! *Components.* Langflow has a span for each component of a flow, in a trace of its own beside that of the agent in it, which
 //! LangChain's instrumentation tells: they are steps, whatever kinds they have. So are the activities of Dapr's workflows.
 //!
+//! *Bedrock's agents* run at the provider, which tells what they did when they are done: the spans of their functions have the
+//! arguments where others have the form of them, as a list of names and values.
+//!
 //! *State.* LangGraph's nodes are chains of the node's name; what they write is read by [`super::langgraph`].
 //!
 //! *Runs.* A parentless AGENT or CHAIN span is a request to the framework, and its end is the run's. openai-agents gives
@@ -110,6 +113,7 @@ enum Framework {
     BeeAi,
     Dspy,
     Nat,
+    Bedrock,
     Other,
 }
 
@@ -126,6 +130,7 @@ impl Framework {
             "google_adk" => Self::GoogleAdk,
             "beeai" => Self::BeeAi,
             "dspy" => Self::Dspy,
+            "bedrock" => Self::Bedrock,
             _ if scope_name == "nat" => Self::Nat,
             _ => Self::Other,
         }
@@ -347,6 +352,12 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
                 .arguments
                 .map(|run| wrappers::within(run, |run| member_text(run, &["input"])));
         }
+        Framework::Bedrock => {
+            let parameters = || json_text(facts.value(Slot::ToolParameters));
+            call.arguments = call
+                .arguments
+                .or_else(|| parameters().as_deref().and_then(by_name));
+        }
         _ => {}
     }
     reading.tell_call(&call);
@@ -360,6 +371,17 @@ fn calling(used: &str) -> Option<Cow<'_, str>> {
     let (named, arguments) = calling.split_once(" arguments=")?;
     wrappers::printed_member(named, "tool_name")?;
     wrappers::python_literal(arguments).map(Cow::Owned)
+}
+
+/// The arguments of a function of Bedrock's agents, as an object: `[{"name": "query", "type": "string", "value": "x"}]`.
+fn by_name(parameters: &str) -> Option<Cow<'static, str>> {
+    let listed = parameters.trim_start().starts_with('[');
+    let members = value::items(parameters).map(Object::of);
+    let members = members.filter_map(|parameter| {
+        let (name, value) = (parameter.member("name")?, parameter.member("value")?);
+        Some(format!("{name}:{value}"))
+    });
+    listed.then(|| Cow::Owned(format!("{{{}}}", members.collect::<Vec<_>>().join(","))))
 }
 
 /// The tool in the name of a span that is called after the function: `search.run`, `search.__call__`.
@@ -419,6 +441,29 @@ mod tests {
         );
         let other = told("search(query=x)");
         assert!(other[0].contains("tool_string"), "{other:?}");
+    }
+
+    /// Bedrock's agents have the arguments of a function where others have their form; their code stands where it does elsewhere.
+    #[test]
+    fn functions_of_bedrock_have_arguments() {
+        let told = |more: &serde_json::Value| {
+            let mut tool = json!({"openinference.span.kind": "TOOL", "output.value": "[]"});
+            let members = more.as_object().unwrap().clone();
+            tool.as_object_mut().unwrap().extend(members);
+            let scope = "openinference.instrumentation.bedrock";
+            Captured::new(scope, "action_group", &tool).told()
+        };
+        let parameters = r#"[{"name": "query", "type": "string", "value": "x"}, {"name": "top", "type": "integer", "value": "3"}]"#;
+        assert_eq!(
+            told(&json!({"tool.name": "search", "tool.parameters": parameters})),
+            [r#"call search({"query":"x","top":"3"}) = 2 bytes"#]
+        );
+        assert_eq!(
+            told(&json!({"tool.name": "now", "tool.parameters": "[]"})),
+            ["call now({}) = 2 bytes"]
+        );
+        let code = json!({"tool.name": "code_interpreter", "input.value": "1 + 1", "tool.parameters": r#"{"code": {"type": "string"}}"#});
+        assert_eq!(told(&code), ["call code_interpreter(1 + 1) = 2 bytes"]);
     }
 
     /// `BeeAI`'s tool that raised has another span of its kind below it, for the error.
