@@ -143,20 +143,21 @@ facts! {
     CachedTokens: "gen_ai.usage.cache_read.input_tokens" "gen_ai.usage.cache_read_input_tokens"
         "llm.token_count.prompt_details.cache_read" "ai.usage.cachedInputTokens" "ai.usage.inputTokenDetails.cacheReadTokens"
         "gen_ai.usage.cached_tokens" "gen_ai.usage.details.cache_read_tokens" "judgment.usage.cache_read_input_tokens"
-        "gen_ai.usage.cache_read_tokens";
+        "gen_ai.usage.cache_read_tokens" "gen_ai.usage.input_tokens.cached";
     /// Tokens read that did not come from it, where these alone are told, or beside all that were read.
     UncachedTokens: "judgment.usage.non_cached_input_tokens" "ai.usage.inputTokenDetails.noCacheTokens";
     /// Tokens written to it.
     CacheWrites: "gen_ai.usage.cache_creation.input_tokens" "gen_ai.usage.cache_creation_input_tokens"
         "gen_ai.usage.cache_write_input_tokens" "llm.token_count.prompt_details.cache_write"
-        "judgment.usage.cache_creation_input_tokens";
+        "judgment.usage.cache_creation_input_tokens" "gen_ai.usage.input_tokens.cache_write";
     /// Tokens written.
     OutputTokens: "gen_ai.usage.output_tokens" "gen_ai.usage.completion_tokens" "llm.token_count.completion"
         "ai.usage.completionTokens" "ai.usage.outputTokens" "llm.usage.completion_tokens" "judgment.usage.output_tokens"
         "confident.llm.output_token_count" "au.llm.usage.completion_tokens" "gen_ai.response.completion_tokens";
     /// Of these, or beside them, what it thought.
     ReasoningTokens: "gen_ai.usage.reasoning.output_tokens" "gen_ai.usage.reasoning_tokens"
-        "gen_ai.usage.details.reasoning_tokens" "llm.token_count.completion_details.reasoning" "ai.usage.reasoningTokens";
+        "gen_ai.usage.details.reasoning_tokens" "llm.token_count.completion_details.reasoning" "ai.usage.reasoningTokens"
+        "gen_ai.usage.output_tokens.reasoning";
     /// What it thought, where that is never among those.
     ThoughtTokens: "gen_ai.usage.experimental.reasoning_tokens";
     /// Who made the model, in Vercel's words.
@@ -168,7 +169,7 @@ facts! {
     /// The cost in US dollars.
     Cost: "operation.cost" "llm.cost.total" "gen_ai.usage.cost" "gen_ai.cost.total_cost" "gen_ai.cost.total"
         "langfuse.observation.cost_details"
-        "judgment.usage.total_cost_usd";
+        "judgment.usage.total_cost_usd" "gen_ai.usage.total_cost" "gen_ai.usage.cost_usd" "litellm.cost.total";
     /// The id of the model's answer.
     ResponseId: "gen_ai.response.id" "ai.response.id";
     /// `LiteLLM`'s id of a call, which its callback writes on whichever span is around the call.

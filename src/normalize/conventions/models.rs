@@ -71,6 +71,7 @@ fn every_key_of_a_model_call() {
         "judgment.usage.cache_read_input_tokens",
         "gen_ai.usage.cache_read_tokens",
         "ai.usage.inputTokenDetails.cacheReadTokens",
+        "gen_ai.usage.input_tokens.cached",
     ] {
         let used = json!({"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5});
         let report = with(&used, key, &json!(2)).report().expect(key);
@@ -183,6 +184,9 @@ fn every_key_of_a_cost() {
         "gen_ai.cost.total_cost",
         "gen_ai.cost.total",
         "judgment.usage.total_cost_usd",
+        "gen_ai.usage.total_cost",
+        "gen_ai.usage.cost_usd",
+        "litellm.cost.total",
     ] {
         assert_eq!(told(key, &json!(0.5)), (Some(500_000), false), "{key}");
         assert_eq!(told(key, &json!("0.5")), (Some(500_000), false), "{key}");
