@@ -24,6 +24,7 @@ mod monocle;
 mod openclaw;
 mod openinference;
 mod openllmetry;
+mod openrouter;
 mod plain;
 mod vercel;
 
@@ -72,6 +73,7 @@ impl Dialect {
             Self::LlamaIndex => llama_index::span(reading),
             Self::Monocle => monocle::span(reading),
             Self::OpenClaw => openclaw::span(reading),
+            Self::OpenRouter => openrouter::span(reading),
             Self::Plain => plain::span(reading),
             // Its spans are internals of the program; everything an agent did is in its log records.
             Self::Codex => Outcome::Noise,

@@ -292,9 +292,14 @@ impl<'r, 'a> Reading<'r, 'a> {
 
     /// Tells what a client's call of a model shows of tools: what the model asks for, and what answered since it was last asked.
     pub(super) fn tell_asked_and_answered(&mut self) {
-        let mut asked = answer::asked(self.span, self.facts);
+        self.tell_exchange_of(answer::asked(self.span, self.facts));
+    }
+
+    /// Tells the same, with what the model asks for as its own dialect has it.
+    pub(super) fn tell_exchange_of(&mut self, asked: Vec<Asked<'_>>) {
         let given = given::given_messages(self.span, self.facts).unwrap_or_default();
         let given = History::of(&given);
+        let mut asked = asked;
         given.name_asked(&mut asked);
         let prompt = given.first_prompt();
         self.answer_to(prompt.or_else(|| self.facts.given.first_prompt()));

@@ -44,6 +44,8 @@ pub(super) enum Dialect {
     Haystack,
     /// `OpenClaw`'s plugin for telemetry.
     OpenClaw,
+    /// `OpenRouter`'s broadcast of the requests that pass through it.
+    OpenRouter,
     /// Whoever says in a key of its own which kind of span it is.
     Plain,
     /// Nobody we know.
@@ -93,6 +95,7 @@ impl Dialect {
             "logfire.openai_agents" => Self::Logfire,
             "langfuse-sdk" => Self::Langfuse,
             "openclaw" => Self::OpenClaw,
+            "openrouter" => Self::OpenRouter,
             LLAMA_INDEX => Self::LlamaIndex,
             MONOCLE => Self::Monocle,
             // The last is its maker's own, whatever the name says.
