@@ -123,10 +123,10 @@ facts! {
     AdkResult: "gcp.vertex.agent.tool_response";
     /// What went into the span, whatever it is.
     Input: "input.value" "traceloop.entity.input" "gen_ai.task.input" "gen_ai.prompt" "langfuse.observation.input"
-        "request_data";
+        "request_data" "gen_ai.prompt_json";
     /// What came out of the span, whatever it is.
     Output: "output.value" "traceloop.entity.output" "gen_ai.task.output" "final_result" "gen_ai.completion"
-        "langfuse.observation.output" "response_data" "gen_ai.output";
+        "langfuse.observation.output" "response_data" "gen_ai.output" "gen_ai.completion_json";
 
     // A model call.
     /// What older versions of traceloop call the operation of a model.

@@ -1120,6 +1120,35 @@ mod tests {
         check(chat("app", &json!({}), &text), &["model m 0+0 Text("]);
     }
 
+    /// Cloudflare's gateway tells of each request in a trace of its own: the messages that went through it, or the whole request,
+    /// and the provider's whole response. The first call of a tool holds the conversation together.
+    #[test]
+    fn requests_through_a_gateway_are_read() {
+        let call = |id: &str| json!([{"id": id, "type": "function", "function": {"name": "search", "arguments": "{\"query\":\"x\"}"}}]);
+        let messages = json!([{"role": "user", "content": "Go."},
+            {"role": "assistant", "content": null, "tool_calls": call("call_0f8e7d6c5b4a3")},
+            {"role": "tool", "tool_call_id": "call_0f8e7d6c5b4a3", "content": "[]"}]);
+        let answer = json!({"role": "assistant", "content": null, "tool_calls": call("c2")});
+        let response = json!({"id": "r", "choices": [{"index": 0, "message": answer, "finish_reason": "tool_calls"}]});
+        for given in [
+            messages.clone(),
+            json!({"model": "m", "messages": messages}),
+        ] {
+            let attributes = json!({"gen_ai.request.model": "m", "gen_ai.model.provider": "openai",
+                "gen_ai.usage.input_tokens": 5, "gen_ai.usage.output_tokens": 2,
+                "gen_ai.prompt_json": given.to_string(), "gen_ai.completion_json": response.to_string()});
+            let request = || Captured::new("ai-gateway", "request", &attributes).root();
+            let expected = [
+                "model m 5+2 ToolCalls(1)",
+                r#"asked search({"query":"x"})"#,
+                "call with id (-) = 2 bytes",
+            ];
+            check(request(), &expected);
+            let run = request().report().and_then(|report| report.run.run_id);
+            assert_eq!(run.as_deref(), Some("call_0f8e7d6c5b4a3"));
+        }
+    }
+
     /// Older and newer spellings of one thing (conventions §2, §5, §6): the operation left out, the tool's values, tokens.
     #[test]
     fn spellings_of_one_thing() {
