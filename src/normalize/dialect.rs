@@ -7,6 +7,7 @@
 mod agentscope;
 mod claude_code;
 mod codex;
+mod eino;
 mod gemini_cli;
 mod gen_ai;
 mod google_adk;
@@ -68,6 +69,7 @@ impl Dialect {
             Self::Mcp => mcp::span(reading),
             Self::ClaudeCode => claude_code::span(reading),
             Self::GeminiCli => gemini_cli::span(reading),
+            Self::Eino => eino::span(reading),
             Self::Haystack => haystack::span(reading),
             Self::LiteLlm => litellm::span(reading),
             Self::LlamaIndex => llama_index::span(reading),

@@ -42,6 +42,8 @@ pub(super) enum Dialect {
     Monocle,
     /// Haystack's own tracer.
     Haystack,
+    /// Eino's callback for `APMPlus`.
+    Eino,
     /// `OpenClaw`'s plugin for telemetry.
     OpenClaw,
     /// `OpenRouter`'s broadcast of the requests that pass through it.
@@ -94,6 +96,7 @@ impl Dialect {
             LANGSMITH => Self::LangSmith,
             "logfire.openai_agents" => Self::Logfire,
             "langfuse-sdk" => Self::Langfuse,
+            "github.com/cloudwego/eino-ext/callbacks/apmplus" => Self::Eino,
             "openclaw" => Self::OpenClaw,
             "openrouter" => Self::OpenRouter,
             LLAMA_INDEX => Self::LlamaIndex,
