@@ -168,8 +168,8 @@ facts! {
     UsageDetails: "langfuse.observation.usage_details" "mlflow.chat.tokenUsage" "langwatch.metrics";
     /// The cost in US dollars.
     Cost: "operation.cost" "llm.cost.total" "gen_ai.usage.cost" "gen_ai.cost.total_cost" "gen_ai.cost.total"
-        "langfuse.observation.cost_details"
-        "judgment.usage.total_cost_usd" "gen_ai.usage.total_cost" "gen_ai.usage.cost_usd" "litellm.cost.total";
+        "langfuse.observation.cost_details" "judgment.usage.total_cost_usd" "gen_ai.usage.total_cost"
+        "gen_ai.usage.cost_usd" "litellm.cost.total" "vercel.ai_gateway.cost.total";
     /// The id of the model's answer.
     ResponseId: "gen_ai.response.id" "ai.response.id";
     /// `LiteLLM`'s id of a call, which its callback writes on whichever span is around the call.

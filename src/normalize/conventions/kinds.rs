@@ -150,6 +150,12 @@ fn every_operation_of_a_framework() {
             "user_prompt_processing",
         ),
         ("openlit.instrumentation.browser_use", "tool_coordination"),
+        ("Agent365Sdk", "apply_guardrail"),
+        ("Agent365Sdk", "output_messages"),
+        ("litellm", "litellm.moderation"),
+        ("litellm", "litellm.responses_management"),
+        ("litellm", "litellm.vector_store_management"),
+        ("litellm", "litellm.vector_store_file_management"),
     ] {
         let span = json!({"gen_ai.operation.name": word, "gen_ai.agent.name": "a", "gen_ai.usage.input_tokens": 9});
         let normalizer = Normalizer::new();

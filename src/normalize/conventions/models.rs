@@ -187,6 +187,7 @@ fn every_key_of_a_cost() {
         "gen_ai.usage.total_cost",
         "gen_ai.usage.cost_usd",
         "litellm.cost.total",
+        "vercel.ai_gateway.cost.total",
     ] {
         assert_eq!(told(key, &json!(0.5)), (Some(500_000), false), "{key}");
         assert_eq!(told(key, &json!("0.5")), (Some(500_000), false), "{key}");

@@ -117,6 +117,12 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
         | "model_request"
         | "tool_coordination"
         | "user_prompt_processing"
+        | "apply_guardrail"
+        | "output_messages"
+        | "litellm.moderation"
+        | "litellm.responses_management"
+        | "litellm.vector_store_management"
+        | "litellm.vector_store_file_management"
         | "execute_event_loop_cycle" => {}
         _ => return Outcome::UnknownOperation,
     }
