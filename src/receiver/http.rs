@@ -22,7 +22,8 @@ use super::grpc::{reply, status};
 use super::intake::Intake;
 use super::outcome::{Accepted, Refused, Written};
 use crate::listener::{Tokens, UNAUTHENTICATED, discard, is_grpc};
-use crate::otlp::{Signal, json as otlp_json};
+use crate::otlp::Signal;
+use crate::otlp::json::{self as otlp_json, FromJson};
 
 const PATHS: [(&str, Signal); 3] = [
     ("/v1/traces", Signal::Traces),
@@ -105,9 +106,9 @@ async fn taken(
     let (body, arrival) = Arrival::of(request, &Framing::NONE, signal, intake, settings).await?;
     let bytes_max = settings.message_bytes_max;
     let text = body::decompressed(coding, body, bytes_max, &arrival.share).await;
-    let understood = match text {
-        Ok(text) if format == Format::Json && is_read => of_json(signal, text).await,
-        text => text.map(|text| (text, Written::Protobuf)),
+    let (understood, arrival) = match text {
+        Ok(text) if format == Format::Json && is_read => of_json(signal, text, arrival).await,
+        text => (text.map(|text| (text, Written::Protobuf)), arrival),
     };
     arrival.take(understood).await
 }
@@ -139,19 +140,25 @@ fn understood(headers: &HeaderMap) -> Result<(Format, Coding), Box<Response>> {
     Ok((format, coding))
 }
 
-/// A message in JSON as protobuf bytes.
-async fn of_json(signal: Signal, text: Bytes) -> Result<(Bytes, Written), Refused> {
+/// A message in JSON as protobuf bytes. Who reads it has the request meanwhile: a sender that goes away does not stop the thread,
+/// and what the text holds of the budget is given back with the text.
+async fn of_json(
+    signal: Signal,
+    text: Bytes,
+    arrival: Arrival,
+) -> (Result<(Bytes, Written), Refused>, Arrival) {
     let is_small = text.len() <= JSON_INLINE_MAX;
-    let convert = move || otlp_json::read(signal, &text);
-    let converted = if is_small {
+    let convert = move || (otlp_json::read(signal, &text), arrival);
+    let (converted, arrival) = if is_small {
         convert()
     } else {
         let converting = tokio::task::spawn_blocking(convert);
         converting.await.expect("reading JSON does not panic")
     };
-    let read = converted.map_err(|error| Refused::Invalid(in_full(&error)))?;
-    let fault = read.fault;
-    Ok((read.bytes.into(), Written::Json { fault }))
+    let understood = converted
+        .map(|FromJson { bytes, fault }| (bytes.into(), Written::Json { fault }))
+        .map_err(|error| Refused::Invalid(in_full(&error)));
+    (understood, arrival)
 }
 
 /// An error with what caused it.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 use http_body_util::BodyExt;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::{
@@ -502,4 +502,28 @@ async fn what_is_acknowledged_is_passed_on() {
         panic!("a histogram")
     };
     assert_eq!(histogram.data_points[0].bucket_counts, [1, 0]);
+}
+
+/// Given a sender that goes away while the JSON that it sent is read, what that holds is counted until it has been read: others
+/// are not let in for it before.
+#[tokio::test]
+async fn json_is_paid_for_until_it_has_been_read() {
+    let settings = Settings {
+        message_bytes_max: 4 << 20,
+        ..settings()
+    };
+    let intake = Intake::fake(32 << 20, |_| Ok(()));
+    let router = http::routes(&intake, &settings, Tokens::default()).into_axum_router();
+    let text = format!(r#"{{"resourceSpans":[{}{{}}]}}"#, "{},".repeat(1 << 20));
+    let mut sent = Box::pin(router.oneshot(post(JSON, "", text)));
+    assert!(sent.as_mut().now_or_never().is_none());
+    drop(sent);
+    assert!(intake.bytes_held() > 1 << 20);
+    let read = async {
+        while intake.bytes_held() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let read = tokio::time::timeout(Duration::from_secs(60), read).await;
+    read.expect("it is given back");
 }
