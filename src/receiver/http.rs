@@ -5,6 +5,8 @@
 //! wrong. The HTTP status decides whether a sender comes back: it repeats 503, after the time in `Retry-After`, and gives up on
 //! every other refusal.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -68,9 +70,10 @@ pub(super) fn routes(intake: &Intake, settings: &Settings, tokens: Tokens) -> Ro
         router.route(path, post(handler))
     };
     let router = PATHS.into_iter().fold(Router::new(), add);
+    let arrival_max = settings.arrival_max;
     let router = router
-        .method_not_allowed_fallback(wrong_method)
-        .fallback(unknown_path);
+        .method_not_allowed_fallback(move |request| wrong_method(request, arrival_max))
+        .fallback(move |request| unknown_path(request, arrival_max));
     let counters = intake.clone();
     let guarded = tokens.guard(router, move |request| {
         counters.counters().requests_unauthenticated.add(1);
@@ -224,18 +227,21 @@ fn unauthenticated(request: &Request) -> Response {
     response
 }
 
-async fn wrong_method() -> Response {
+async fn wrong_method(request: Request, arrival_max: Duration) -> Response {
+    discard(request, arrival_max).await;
     let status = tonic::Status::unimplemented("this path takes POST only");
     status_answer(StatusCode::METHOD_NOT_ALLOWED, Format::Json, &status)
 }
 
-async fn unknown_path(request: Request) -> Response {
-    if is_grpc(&request) {
+async fn unknown_path(request: Request, arrival_max: Duration) -> Response {
+    let is_grpc = is_grpc(&request);
+    let format = Format::of(request.headers()).unwrap_or(Format::Json);
+    discard(request, arrival_max).await;
+    if is_grpc {
         return other_language();
     }
     let text =
         "no such path; there are /v1/traces, /v1/logs and /v1/metrics, and gRPC has another port";
-    let format = Format::of(request.headers()).unwrap_or(Format::Json);
     let status = tonic::Status::unimplemented(text);
     status_answer(StatusCode::NOT_FOUND, format, &status)
 }

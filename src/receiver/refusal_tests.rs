@@ -236,10 +236,14 @@ async fn a_connection_outlives_what_is_refused_on_it() {
     shutdown.cancel();
 }
 
-/// Sends a request of HTTP/1.1 and answers the head of its answer.
+/// Sends a request of HTTP/1.1 with spans and answers the head of its answer.
 async fn send_http1(socket: &mut BufReader<TcpStream>, body: &[u8]) -> String {
+    send_http1_to("/v1/traces", socket, body).await
+}
+
+async fn send_http1_to(path: &str, socket: &mut BufReader<TcpStream>, body: &[u8]) -> String {
     let head = format!(
-        "POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\n\
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\n\
          content-length: {}\r\n\r\n",
         body.len()
     );
@@ -276,6 +280,22 @@ async fn a_connection_of_http1_outlives_what_is_refused_on_it() {
         assert!(!head.contains("connection: close"), "{head}");
     }
     is_full.store(false, Ordering::SeqCst);
+    let head = send_http1(&mut socket, &recorded()).await;
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    shutdown.cancel();
+}
+
+/// Given large requests to a path that there is not, each is told so once it has been sent, and the connection stays.
+#[tokio::test]
+async fn who_has_the_wrong_path_is_told_so() {
+    let intake = Intake::fake(1 << 20, |_| Ok(()));
+    let (address, shutdown, _serving) = listening_for(Protocol::Http, intake.clone()).await;
+    let socket = TcpStream::connect(address).await.expect("it listens");
+    let mut socket = BufReader::new(socket);
+    for _ in 0..3 {
+        let head = send_http1_to("/v1/spans", &mut socket, &vec![0; 8 << 20]).await;
+        assert!(head.starts_with("http/1.1 404"), "{head}");
+    }
     let head = send_http1(&mut socket, &recorded()).await;
     assert!(head.starts_with("http/1.1 200"), "{head}");
     shutdown.cancel();
