@@ -54,8 +54,8 @@ const KEPT_FOR_SMALL: usize = 8;
 /// Bytes that places are counted in.
 const PLACE_BYTES: usize = 1 << 10;
 
-/// Requests that wait for a place at once. Of each, as much may have come as its connection lets through unread, a mebibyte.
-const WAITING_MAX: usize = 32;
+/// Requests that wait for a place at once. Of each, as much may have come as is let through unread, a mebibyte (`serve`).
+pub(super) const WAITING_MAX: usize = 32;
 
 /// How long they wait: half of the time after which senders give up.
 const PLACE_WAIT: Duration = Duration::from_secs(5);

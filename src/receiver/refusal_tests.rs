@@ -12,9 +12,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::fake::Fake;
-use super::serving_tests::listening_for;
+use super::serving_tests::{listening_for, serving_with};
 use super::tests::{framed, recorded, settings};
-use super::{Intake, Protocol};
+use super::{Intake, Protocol, Settings};
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -60,6 +60,8 @@ struct Peer {
     window_max: i64,
     stream_window: i64,
     next: u32,
+    /// Whose body a frame was sent of last: the others come first.
+    last: u32,
     streams: BTreeMap<u32, Stream>,
 }
 
@@ -72,6 +74,7 @@ impl Peer {
             window_max: FIRST_WINDOW,
             stream_window: FIRST_WINDOW,
             next: 1,
+            last: 0,
             streams: BTreeMap::new(),
         };
         let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -136,7 +139,10 @@ impl Peer {
     /// A frame of each body, as far as the windows allow.
     async fn send_some(&mut self) -> bool {
         let mut pieces = Vec::new();
-        for (id, stream) in &mut self.streams {
+        let last = self.last;
+        let (behind, before): (Vec<_>, Vec<_>) =
+            self.streams.iter_mut().partition(|(id, _)| **id > last);
+        for (id, stream) in behind.into_iter().chain(before) {
             let most = self.window.min(stream.window).min(FRAME_BYTES);
             let most = usize::try_from(most).unwrap_or(0).min(stream.left.len());
             if most > 0 {
@@ -149,6 +155,7 @@ impl Peer {
                     0
                 };
                 pieces.push((*id, flags, piece));
+                self.last = *id;
             }
         }
         for (id, flags, piece) in &pieces {
@@ -412,4 +419,29 @@ async fn a_connection_outlives_what_is_given_up_on_it() {
 #[should_panic(expected = "the connection is given up")]
 async fn a_connection_ends_where_more_is_given_up() {
     after_giving_up(2).await;
+}
+
+/// Given more large requests at once on one connection than there are places, those that wait do not keep the others from
+/// arriving: each is received whole.
+#[tokio::test]
+async fn requests_that_wait_leave_the_others_their_connection() {
+    const MANY: u64 = 12;
+    let large = framed(false, &vec![0; 512 << 10]);
+    let intake = Intake::over(8 * large.len(), Fake::answering(|_| Ok(())));
+    let settings = Settings {
+        message_bytes_max: large.len(),
+        ..settings()
+    };
+    let (address, shutdown, _serving) =
+        serving_with(Protocol::Grpc, intake.clone(), settings).await;
+    let mut peer = Peer::connect(address).await;
+    for _ in 0..MANY {
+        peer.begin(large.clone()).await;
+    }
+    peer.finish().await;
+    let counters = intake.counters();
+    assert_eq!(counters.requests_busy.value(), 0);
+    // There is nothing in them.
+    assert_eq!(counters.requests_invalid.value(), MANY);
+    shutdown.cancel();
 }

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::{Error, Server};
 use tracing::warn;
 
+use super::budget::WAITING_MAX;
 use super::{Intake, Settings, grpc, http};
 use crate::listener::Listener;
 
@@ -15,6 +16,11 @@ const HEADER_BYTES_MAX: u32 = 16 * 1024;
 /// Largest piece in which a request may be sent, where the protocol's own would be 16 KiB: each piece is a look at the socket
 /// and a step of the connection. It bounds what a connection may have to hold of one.
 const FRAME_BYTES_MAX: u32 = 256 << 10;
+
+/// What may be sent of a request before it is read, and of all requests on a connection: those that wait for a place are not read,
+/// and must leave the others their connection.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = (WAITING_MAX as u32 + 1) * STREAM_WINDOW;
 
 /// Requests that may be reset because the sender broke the protocol, per connection, before it is closed.
 const BROKEN_STREAMS_MAX: usize = 64;
@@ -60,6 +66,8 @@ pub async fn serve(
         .accept_http1(true)
         .max_concurrent_streams(settings.streams_per_connection_max)
         .max_frame_size(FRAME_BYTES_MAX)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
         .http2_max_header_list_size(HEADER_BYTES_MAX)
         .http2_max_pending_accept_reset_streams(Some(taken_back_max))
         .http2_max_local_error_reset_streams(Some(BROKEN_STREAMS_MAX))

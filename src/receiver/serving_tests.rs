@@ -20,6 +20,15 @@ pub(super) async fn listening_for(
     protocol: Protocol,
     intake: Intake,
 ) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
+    serving_with(protocol, intake, settings()).await
+}
+
+/// The same, with settings of its own.
+pub(super) async fn serving_with(
+    protocol: Protocol,
+    intake: Intake,
+    settings: Settings,
+) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("bound");
     let shutdown = CancellationToken::new();
@@ -27,7 +36,7 @@ pub(super) async fn listening_for(
         protocol,
         listener.into(),
         intake,
-        settings(),
+        settings,
         shutdown.clone(),
     );
     let serving = tokio::spawn(async { serving.await.expect("served") });
