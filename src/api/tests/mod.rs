@@ -82,10 +82,12 @@ impl Fixture {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let shutdown = CancellationToken::new();
+        let store = shards.store().downgrade();
+        let size = move || store.upgrade().map_or(0, |store| store.size_bytes());
         let served = tokio::spawn(serve(
             listener.into(),
             BTreeMap::from([(Tenant::default(), shards.clone().into())]),
-            Arc::new(|_| "eddy_build_info 1\n".to_owned()),
+            Arc::new(move |_| format!("eddy_store_size_bytes {}\n", size())),
             settings,
             shutdown.clone(),
         ));
