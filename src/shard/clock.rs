@@ -14,6 +14,11 @@ use crate::engine::event::Event;
 /// years ahead would be the run's newest event for ever.
 const AHEAD_MAX: Duration = Duration::from_secs(10 * 60);
 
+/// How far the system's clock has to go ahead between two looks to have leapt, and how long that has to last before it counts for
+/// the age of runs. Who forgets by a clock that was wrong for a moment has lost everything; an hour more of keeping costs little.
+const LEAP: Duration = AHEAD_MAX;
+const LEAP_LASTS: Duration = Duration::from_secs(60 * 60);
+
 /// Longest duration that is believed of an event whose times have to be moved.
 const MOVED_DURATION_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -47,6 +52,15 @@ impl Clock {
         }
     }
 
+    /// Milliseconds since 1970, to tell the age of runs by ([`LEAP_LASTS`]): whoever does so looks every second.
+    pub(super) fn age_ms(&self) -> u64 {
+        match self {
+            Self::System(forward) => forward.age_ns() / 1_000_000,
+            #[cfg(test)]
+            Self::Paused { .. } => self.now_ms(),
+        }
+    }
+
     /// Milliseconds since 1970.
     pub(super) fn now_ms(&self) -> u64 {
         match self {
@@ -64,13 +78,52 @@ impl Clock {
 pub(crate) struct Forward {
     /// What it showed last, in nanoseconds since 1970, and when that was.
     shown: Mutex<Option<(u64, Instant)>>,
+    /// For the age of runs.
+    lasting: Mutex<Lasting>,
+}
+
+/// The system's clock, but for a leap ahead that has not lasted yet.
+#[derive(Debug, Default)]
+struct Lasting {
+    /// What it showed last, in nanoseconds since 1970, and when that was.
+    shown: Option<(u64, Instant)>,
+    /// Since when the system's has been ahead.
+    leapt: Option<Instant>,
+}
+
+impl Lasting {
+    fn at(&mut self, system_ns: u64, now: Instant) -> u64 {
+        let gone_on = self.shown.map_or(system_ns, |(ns, at)| {
+            let passed = now.saturating_duration_since(at).as_nanos() as u64;
+            ns.saturating_add(passed)
+        });
+        let is_ahead = system_ns.saturating_sub(gone_on) > LEAP.as_nanos() as u64;
+        self.leapt = is_ahead.then(|| self.leapt.unwrap_or(now));
+        let is_early = |since: Instant| now.saturating_duration_since(since) < LEAP_LASTS;
+        let ns = if self.leapt.is_some_and(is_early) {
+            gone_on
+        } else {
+            system_ns
+        };
+        self.shown = Some((ns, now));
+        ns
+    }
+}
+
+fn system_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
 }
 
 impl Forward {
     fn now_ns(&self) -> u64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let system_ns = since.map_or(0, |since| since.as_nanos() as u64);
-        self.at(system_ns, Instant::now())
+        self.at(system_ns(), Instant::now())
+    }
+
+    fn age_ns(&self) -> u64 {
+        let lasting = self.lasting.lock();
+        let mut lasting = lasting.unwrap_or_else(PoisonError::into_inner);
+        lasting.at(system_ns(), Instant::now())
     }
 
     fn at(&self, system_ns: u64, now: Instant) -> u64 {
@@ -174,6 +227,29 @@ mod tests {
         assert_eq!(shown(1_100, 101), 5_050);
         assert_eq!(shown(5_060, 111), 5_060);
         assert_eq!(shown(5_061, 112), 5_061);
+    }
+
+    /// Given a clock that leaps ahead by eight days for a moment, age goes on as before; given one that stays there, age follows
+    /// after an hour; back, it follows at once.
+    #[test]
+    fn age_follows_a_leap_that_lasts() {
+        let (began, mut lasting) = (Instant::now(), Lasting::default());
+        let second = 1_000_000_000;
+        let mut age = |system: u64, passed: u64| {
+            let ns = lasting.at(NOW + system * second, began + Duration::from_secs(passed));
+            (ns - NOW) / second
+        };
+        let days = 8 * 24 * 3_600;
+        assert_eq!(age(0, 0), 0);
+        assert_eq!(age(60, 60), 60);
+        assert_eq!(age(days, 70), 70);
+        assert_eq!(age(days + 50, 120), 120);
+        assert_eq!(age(130, 130), 130);
+        for passed in (140..3_700).step_by(10) {
+            assert_eq!(age(days + passed, passed), passed);
+        }
+        assert_eq!(age(days + 3_750, 3_750), days + 3_750);
+        assert_eq!(age(3_760, 3_760), 3_760);
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl Shared {
     /// The time before which a run must have been heard of last to be forgotten, milliseconds since 1970.
     fn oldest_ms(&self) -> u64 {
         let age_ms = self.settings.retention_age.as_millis() as u64;
-        self.clock.now_ms().saturating_sub(age_ms)
+        self.clock.age_ms().saturating_sub(age_ms)
     }
 
     /// Has runs looked at by their owners.

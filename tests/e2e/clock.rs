@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
 
 use super::kill::calls;
 use super::load::{metric, send_patiently};
@@ -15,7 +16,8 @@ const DAY_SECONDS: i64 = 86_400;
 const CALLS: u64 = 200;
 
 /// Given a clock that is set back by a day, ahead by two and right again, under a run that goes on: every call counts, none is
-/// late, the guard answers, and the run is open.
+/// late, the guard answers, and the run is open. Given one that is a month ahead for a moment, a run that was over is not
+/// forgotten.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_clock_that_is_set_harms_no_run() {
@@ -32,6 +34,7 @@ fn a_clock_that_is_set_harms_no_run() {
     let daemon = Daemon::start_with_library(&library, &data, free_port(), &[]);
     let runtime = runtime();
     let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+    runtime.block_on(send_patiently(&mut sender, &calls(1, 0, 10)));
     for (round, days) in [0, -1, 1, 0].into_iter().enumerate() {
         set(days);
         let from = round as u64 * CALLS;
@@ -57,4 +60,15 @@ fn a_clock_that_is_set_harms_no_run() {
             "{days} days"
         );
     }
+    let over = format!("/v1/runs/{:032x}", 2);
+    runtime.block_on(until(async || {
+        (daemon.get(&over).1["ended"] == "idle").then_some(())
+    }));
+    set(30);
+    // A second is enough for the walk along the runs, which looks at the age of each.
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(3) {
+        assert_eq!(daemon.get(&over).0, 200);
+    }
+    set(0);
 }
