@@ -258,6 +258,27 @@ fn who_is_warned_of_is_not_healthy() {
     );
 }
 
+/// Given long steps, they are told in a sentence, one or several.
+#[test]
+fn long_steps_are_told() {
+    let steps = |count: u64| -> Vec<Value> {
+        let step = |number: u64| {
+            let mut event = call("bash", &format!("make part-{number}"), "done");
+            event["duration_ms"] = json!(31_000);
+            later(event, 60 * (number + 1))
+        };
+        (0..count).map(step).collect()
+    };
+    for (count, expected) in [
+        (1, "One step took longer than it should."),
+        (2, "2 steps took longer than they should."),
+    ] {
+        let answer = checked("", &steps(count));
+        let told = &answer["runs"][0]["warnings"][0]["what_happened"];
+        assert_eq!(told, expected, "{answer:#}");
+    }
+}
+
 /// Given the same error whatever is asked, with other tools working in between, it is seen; other errors are not.
 #[test]
 fn the_same_error_of_other_calls() {

@@ -30,12 +30,11 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
             format!("{tool} was tried again {count} times after a failure.")
         }
         Rule::RetryStorm => format!("Calls were tried again {count} times."),
-        Rule::LongRunningStep => {
-            format!(
-                "{} took longer than it should.",
-                times(count, "step", "steps")
-            )
-        }
+        Rule::LongRunningStep => times(
+            count,
+            "step took longer than it should.",
+            "steps took longer than they should.",
+        ),
         Rule::CostSpike => {
             format!(
                 "{} cost {} dollars, more than half of what the run had cost by then.",
