@@ -81,6 +81,12 @@ fn outages_that_do_not_pass() {
     };
     check(&outage(11, 3), &[]);
     check(&outage(12, 3), &["same_error"]);
+    let told = checked("", &outage(12, 3))["runs"][0]["warnings"].to_string();
+    let in_words = "`create_bill` failed 12 times in a row in ways that often pass by themselves.";
+    assert!(
+        told.contains(in_words) && !told.contains("the same error"),
+        "{told}"
+    );
     check(&outage(20, 40), &[]);
     let mut flaky = outage(24, 3);
     for number in [7, 14, 21] {

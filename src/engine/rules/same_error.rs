@@ -197,7 +197,12 @@ fn observe_any_tool(
 
 /// The key of what is counted of a tool's failures that may pass by themselves.
 fn passing(judged: &Judged<'_>) -> u64 {
-    mix(judged.tool_hash, 2)
+    passing_group(judged.tool_hash)
+}
+
+/// The same, of a tool's hash: the group of the warning, too.
+pub(crate) fn passing_group(tool: u64) -> u64 {
+    mix(tool, 2)
 }
 
 /// How many times as many failures it takes that may pass by themselves, or before each of which something else was printed.

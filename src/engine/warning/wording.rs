@@ -105,7 +105,7 @@ pub(crate) fn why_it_matters(kept: &Kept, fails: Option<bool>) -> &'static str {
         | Rule::CommandFailureCascade
         | Rule::SummaryLoop
         | Rule::GlobalDoomLoop => prior::why_it_matters(kept.rule),
-        rule => own::why_it_matters(rule),
+        _ => own::why_it_matters(kept),
     }
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn what_to_try(kept: &Kept, fails: Option<bool>) -> &'static str {
             | Rule::GlobalDoomLoop,
             _,
         ) => prior::what_to_try(kept),
-        (rule, _) => own::what_to_try(rule),
+        _ => own::what_to_try(kept),
     }
 }
 

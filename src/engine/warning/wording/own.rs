@@ -2,6 +2,8 @@
 
 use super::quoted;
 use crate::engine::event::Text;
+use crate::engine::hash::text_hash;
+use crate::engine::rules::passing_group;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::{Kept, Ring};
 
@@ -22,6 +24,9 @@ pub(super) fn what_happened(kept: &Kept) -> String {
         }
         Rule::SameError if kept.tool.is_none() => {
             format!("Calls of several tools failed {count} times in a row with the same error.")
+        }
+        Rule::SameError if fails_to_pass(kept) => {
+            format!("{tool} failed {count} times in a row in ways that often pass by themselves.")
         }
         Rule::SameError => format!("{tool} failed {count} times with the same error."),
         Rule::HandoffCycle => format!(
@@ -48,6 +53,13 @@ pub(super) fn what_happened(kept: &Kept) -> String {
         }
         _ => format!("{agent} made {count} tool calls in this run, more than in its good runs."),
     }
+}
+
+/// Whether a warning is about failures of a tool that may pass by themselves, which need not be the same error.
+fn fails_to_pass(kept: &Kept) -> bool {
+    let tool = kept.tool.as_deref();
+    kept.rule == Rule::SameError
+        && tool.is_some_and(|tool| passing_group(text_hash(tool)) == kept.group)
 }
 
 /// The calls of a round.
@@ -80,12 +92,15 @@ fn told(names: &[Text], otherwise: &str) -> String {
 }
 
 /// Why it matters.
-pub(super) fn why_it_matters(rule: Rule) -> &'static str {
-    match rule {
+pub(super) fn why_it_matters(kept: &Kept) -> &'static str {
+    match kept.rule {
         Rule::ToolCycle => {
             "Each step leads back to the first; the next round will end like the last."
         }
         Rule::Stagnation => "Asking in another way does not change the answer.",
+        Rule::SameError if fails_to_pass(kept) => {
+            "What passes by itself has not passed, and each try is a load on what fails."
+        }
         Rule::SameError => "Trying in another way does not mend the cause.",
         Rule::HandoffCycle => "Every agent passes the task on; nobody works on it.",
         Rule::GoalLoop => "The errand has been run and did not bring what was wanted.",
@@ -98,13 +113,16 @@ pub(super) fn why_it_matters(rule: Rule) -> &'static str {
 }
 
 /// What to try.
-pub(super) fn what_to_try(rule: Rule) -> &'static str {
-    match rule {
+pub(super) fn what_to_try(kept: &Kept) -> &'static str {
+    match kept.rule {
         Rule::ToolCycle => {
             "Tell the agent what the round brought, and take one of its steps away or decide for it."
         }
         Rule::Stagnation => {
             "Tell the agent that the answer stays as it is, and name another source or the next step."
+        }
+        Rule::SameError if fails_to_pass(kept) => {
+            "Wait longer between tries, look whether the service is up, or give up with a clear message."
         }
         Rule::SameError => {
             "Mend the cause that the error names (arguments that the tool does not take, a credential, a path, a server), or take the tool away."
