@@ -46,7 +46,8 @@ impl Status {
 const BLIND_ASKED: u64 = 2;
 
 /// What the score has lost, 0 to 100. Where progress is known, what is merely worth knowing counts once for each rule (the
-/// largest of it), of however many tools: it does not add up to an alarm.
+/// largest of it), of however many tools, and all of it together no more than leaves a run healthy, or than the largest: it does
+/// not add up to an alarm.
 pub(crate) fn lost(fold: &Fold, policy: &Policy) -> u32 {
     let mut notes = BTreeMap::new();
     let mut lost = if fold.totals.failed {
@@ -62,9 +63,12 @@ pub(crate) fn lost(fold: &Fold, policy: &Policy) -> u32 {
             lost = lost.saturating_add(kept.penalty);
         }
     }
-    notes
+    let all_notes = notes
         .values()
-        .fold(lost, |lost, note| lost.saturating_add(*note))
+        .fold(0, |all: u32, note| all.saturating_add(*note));
+    let largest = notes.values().max().copied().unwrap_or(0);
+    let harmless = 100_u32.saturating_sub(policy.health.healthy_from);
+    lost.saturating_add(all_notes.min(harmless.max(largest)))
         .min(100)
 }
 

@@ -258,6 +258,29 @@ fn who_is_warned_of_is_not_healthy() {
     );
 }
 
+/// Given a run of which only what is merely worth knowing is said, by however many rules, it is healthy; one that failed is not.
+#[test]
+fn what_is_merely_worth_knowing_alarms_nobody() {
+    let build = |target: &str, second: u64| {
+        let mut event = call("bash", &format!("make {target}"), "done");
+        event["duration_ms"] = json!(40_000);
+        later(event, second)
+    };
+    let look = |second: u64| later(call("bash", "git status", "On branch main"), second);
+    let mut events = vec![build("all", 60), look(120), build("docs", 130), look(190)];
+    events.extend([look(250), look(310)]);
+    let told = |events: &[Value]| {
+        let run = checked("", events)["runs"][0].take();
+        let warnings = run["warnings"].as_array().expect("warnings");
+        let rules: Vec<_> = warnings.iter().map(|one| one["rule"].clone()).collect();
+        (run["score"].clone(), run["status"].clone(), json!(rules))
+    };
+    let notes = json!(["repeated_tool_call", "long_running_step"]);
+    assert_eq!(told(&events), (json!(80), json!("healthy"), notes.clone()));
+    events.push(later(json!({"kind": "run_end", "status": "failed"}), 320));
+    assert_eq!(told(&events), (json!(50), json!("failed"), notes));
+}
+
 /// Given long steps, they are told in a sentence, one or several.
 #[test]
 fn long_steps_are_told() {

@@ -149,10 +149,10 @@ fn every_loop_of_a_long_run_is_told_of() {
 }
 
 /// Given any run, the score is 100 minus the open penalties and the failure's, and never below the lowest it was. Where progress
-/// is known, the notes of one rule count once.
+/// is known, the notes of one rule count once, and all notes together no more than leaves a run healthy, or than the largest.
 #[test]
 fn health_is_derived() {
-    let told_twice = Cell::new(false);
+    let (told_twice, reached) = (Cell::new(false), Cell::new(false));
     law(&run(120), |events, policy| {
         let view = deliver(policy, &one_by_one(&events)).0.view(policy);
         let mut lost = if view.ended == eddy::engine::view::Ended::Failed {
@@ -175,11 +175,16 @@ fn health_is_derived() {
         let all = noted.len();
         noted.dedup_by_key(|(rule, _)| *rule);
         told_twice.set(told_twice.get() || noted.len() < all);
-        lost += noted.iter().map(|(_, penalty)| penalty).sum::<u32>();
+        let all: u32 = noted.iter().map(|(_, penalty)| penalty).sum();
+        let largest = noted.iter().map(|(_, penalty)| *penalty).max();
+        let bearable = largest.unwrap_or(0).max(100 - policy.health.healthy_from);
+        reached.set(reached.get() || bearable < all);
+        lost += all.min(bearable);
         assert_eq!(view.score, 100_u32.saturating_sub(lost));
         assert!(view.lowest_score <= view.score);
     });
     assert!(told_twice.get(), "no run has two notes of one rule");
+    assert!(reached.get(), "no run has more notes than it may lose for");
 }
 
 /// Given more agents than are known by name, the calls of the others are counted together, as of nobody in particular.
