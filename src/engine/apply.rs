@@ -35,7 +35,7 @@ impl Fold {
         self.note_agent(call.agent);
         note(&mut self.tools, tool, TOOLS_MAX);
         self.control.leave(call.start_ns);
-        self.begin_turn(call.asking.turn);
+        self.begin_turn(call.asking.turn, policy);
         if let Some(refused) = call.asking.refused {
             return self.take_refused(call, tool, refused, policy);
         }
@@ -134,7 +134,7 @@ impl Fold {
                 self.totals.end_trace = event.trace;
             }
             Body::UserMessage => {
-                self.begin_next_turn();
+                self.begin_next_turn(policy);
                 self.speech.hush();
                 rules::of_user_message(self);
             }

@@ -222,15 +222,20 @@ impl Fold {
     }
 
     /// A turn that has another name than the one before begins now.
-    pub(super) fn begin_turn(&mut self, name: u64) {
+    pub(super) fn begin_turn(&mut self, name: u64, policy: &Policy) {
         if name != 0 && name != self.totals.turn_name {
             self.totals.turn_name = name;
-            self.begin_next_turn();
+            self.begin_next_turn(policy);
         }
     }
 
-    /// A turn begins with the next call. What a user asks for again is no loop of the agent's.
-    pub(super) fn begin_next_turn(&mut self) {
+    /// A turn begins with the next call. What a user asks for again is no loop of the agent's, and who is asked anew may hand it to
+    /// the same agent again, on the same errand.
+    pub(super) fn begin_next_turn(&mut self, policy: &Policy) {
+        self.control.note_result(policy.progress_aware);
+        if policy.progress_aware {
+            self.speech.asked.clear();
+        }
         let next = self.totals.tool_calls + 1;
         self.totals.turn_at = next;
         self.totals.news_at = next;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{check, said};
+use crate::support::{check, checked, said};
 
 fn ask(from: &str, to: &str, text: &str) -> Value {
     json!({"kind": "handoff", "from_agent": from, "to_agent": to, "input": text})
@@ -72,6 +72,34 @@ fn the_next_piece_is_another_errand() {
             .iter()
             .any(|warning| warning["rule"] == "goal_loop")
     );
+}
+
+/// Given a user who asks for the same again each time, nobody is sent in a circle, whatever comes of it; where nobody asks,
+/// somebody is.
+#[test]
+fn what_a_user_asks_for_again_is_no_errand_in_a_circle() {
+    let turns = |user: &[Value]| -> Vec<Value> {
+        let state = json!({"service": "billing", "state": "healthy", "version": 17});
+        let turn = [
+            ask(
+                "lead",
+                "clerk",
+                "Please tell what state the deployment of the billing service is in",
+            ),
+            call_of(
+                "clerk",
+                "get_deployment",
+                &json!({"service": "billing"}),
+                &state,
+            ),
+            says("clerk", "It is healthy."),
+        ];
+        vec![[user, &turn].concat(); 7].concat()
+    };
+    let asks = json!({"kind": "user_message"});
+    check(&turns(&[asks]), &[]);
+    let answer = checked("", &turns(&[]));
+    assert!(answer.to_string().contains("goal_loop"), "{answer:#}");
 }
 
 /// Given an instruction into which another name or text is filled each time, it is another errand, and reports back in the same

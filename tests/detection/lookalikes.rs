@@ -738,6 +738,23 @@ fn answers_to_a_user_are_a_way_out() {
     }
 }
 
+/// Given a user who asks for something each time before control passes, of which no text was recorded, that is no bounce and no
+/// ring; without the user it is.
+#[test]
+fn a_user_who_asks_anew_ends_a_bounce() {
+    let hand =
+        |from: &str, to: &str| json!({"kind": "handoff", "from_agent": from, "to_agent": to});
+    let two = [hand("triage", "faq"), hand("faq", "triage")];
+    let three = ["triage", "faq", "desk"];
+    let three = [0, 1, 2].map(|at| hand(three[at], three[(at + 1) % 3]));
+    let turns = |hands: &[Value], user: &[Value]| vec![[user, hands].concat(); 6].concat();
+    let asks = [json!({"kind": "user_message"})];
+    check(&turns(&two, &asks), &[]);
+    check(&turns(&three, &asks), &[]);
+    check(&turns(&two, &[]), &["handoff_bounce"]);
+    check(&turns(&three, &[]), &["handoff_cycle"]);
+}
+
 /// Given a hand-off that a transfer tool and a hand-off span tell of, it is one: two of them are no bounce.
 #[test]
 fn a_hand_off_that_is_told_twice() {

@@ -316,7 +316,7 @@ impl Fold {
             return foreseen;
         };
         let fold = &mut foreseen.fold;
-        fold.begin_turn(call.asking.turn);
+        fold.begin_turn(call.asking.turn, policy);
         let (judged, own) = fold.judge_attempt(&call, tool, policy);
         foreseen.findings = rules::of_tool_call(fold, &judged, own);
         let is_new = |rule: &Rule| !foreseen.findings.iter().any(|found| found.rule == *rule);

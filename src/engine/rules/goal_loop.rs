@@ -20,7 +20,7 @@
 //! piece of work where something new came of at least half of those before: a new result of the agent that was instructed, a new
 //! text of at least 24 words, or, for reports, an instruction about another thing in between. What an agent asks that nobody
 //! instructed is no errand. What each of several agents asks for the first time counts once. Asking a job for its state, again
-//! and again, under one instruction is no loop of this kind.
+//! and again, under one instruction is no loop of this kind. A message of a user starts anew: what a user asks for again is none.
 
 use crate::engine::bounded::push_bounded;
 use crate::engine::event::{AgentSpan, Event};
@@ -144,7 +144,14 @@ pub(super) fn observe_call(
     {
         return None;
     }
-    let newest = fold.recent.iter().rev().take(WINDOW_CALLS - 1);
+    // What a user asks for again is another errand.
+    let of_turn = judged.number.saturating_sub(fold.totals.turn_at) as usize;
+    let looked_back = if policy.progress_aware {
+        of_turn.min(WINDOW_CALLS - 1)
+    } else {
+        WINDOW_CALLS - 1
+    };
+    let newest = fold.recent.iter().rev().take(looked_back);
     let same: Vec<_> = newest
         .filter(|mark| mark.key() == Some(key))
         .map(|mark| (mark.asked, mark.span, mark.start_ns))

@@ -12,9 +12,9 @@
 //!
 //! # When it stays silent
 //! When something new came up in between: a new tool result, an answer that differs from the agent's earlier ones, a turn of
-//! text that was not heard before, or an errand unlike those before it, or like them about another thing. To delegate twice and
-//! get two answers is no bounce. Agents side by side do not hand over. Where hand-offs show in the nesting alone and answers were
-//! not recorded, more are needed.
+//! text that was not heard before, a message of a user, or an errand unlike those before it, or like them about another
+//! thing. To delegate twice and get two answers is no bounce. Agents side by side do not hand over. Where hand-offs show in
+//! the nesting alone and answers were not recorded, more are needed.
 
 use crate::engine::event::Text;
 use crate::engine::fold::Fold;
