@@ -74,6 +74,31 @@ fn the_next_piece_is_another_errand() {
     );
 }
 
+/// Given an agent that asks for the next piece in the same words each time, and another one that writes it, nobody repeats himself;
+/// where the other one says what it said, both do.
+#[test]
+fn who_asks_for_the_next_piece_gets_it() {
+    let turns = |piece: &dyn Fn(usize) -> String| -> Vec<Value> {
+        let turn = |number: usize| {
+            [
+                says("writer", &piece(number)),
+                says(
+                    "user_proxy",
+                    "Please go on with the next part of the story now.",
+                ),
+            ]
+        };
+        (0..8).flat_map(turn).collect()
+    };
+    let new = |number: usize| format!("{} {}", PIECES[number], PIECES[(number + 3) % 8]);
+    check(&turns(&new), &[]);
+    check(&turns(&|_| new(0)), &["repeated_text"]);
+    check(
+        &turns(&|number| format!("part {number} is done")),
+        &["repeated_text"],
+    );
+}
+
 /// Given a user who asks for the same again each time, nobody is sent in a circle, whatever comes of it; where nobody asks,
 /// somebody is.
 #[test]

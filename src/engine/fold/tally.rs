@@ -105,14 +105,30 @@ impl Tallies {
     /// Lets a tally go, if there is one.
     pub(crate) fn end(&mut self, rule: Rule, key: u64) {
         if let Some(place) = self.find(rule, self.key_of(rule, key)) {
-            self.note_age(self.touched);
-            self.all.swap_remove(place);
-            if place < self.all.len() {
-                self.keys[place] = self.keys[self.all.len()];
-                self.note_age(place);
-            }
-            self.rules = self.all.iter().fold(0, |all, tally| all | bit(tally.rule));
+            self.remove(place);
         }
+    }
+
+    /// Lets those of a rule go that are over, whatever their key but this one.
+    pub(crate) fn end_others(&mut self, rule: Rule, key: u64, is_over: impl Fn(&Tally) -> bool) {
+        if self.rules & bit(rule) == 0 {
+            return;
+        }
+        let own = self.key_of(rule, key);
+        let is_one = |tally: &Tally| tally.rule == rule && tally.key != own && is_over(tally);
+        while let Some(place) = self.all.iter().position(is_one) {
+            self.remove(place);
+        }
+    }
+
+    fn remove(&mut self, place: usize) {
+        self.note_age(self.touched);
+        self.all.swap_remove(place);
+        if place < self.all.len() {
+            self.keys[place] = self.keys[self.all.len()];
+            self.note_age(place);
+        }
+        self.rules = self.all.iter().fold(0, |all, tally| all | bit(tally.rule));
     }
 
     /// Takes back the number of a call that was not made, so that the next call has it.

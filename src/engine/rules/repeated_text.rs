@@ -13,7 +13,8 @@
 //!
 //! # When it stays silent
 //! An agent that has solved its task may go on repeating its closing words: where it is one text, word for word, that comes
-//! again, it must be said four times more, and the tool call before it must have failed or found nothing, or there was none.
+//! again, it must be said four times more, and the tool call before it must have failed or found nothing, or there was none; it
+//! begins anew where another agent has said a new text of at least 24 words since, as who is asked to go on does.
 //! Texts of fewer than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans
 //! report is one. Where several agents talk, the cosine must be 0.95, and one turn more is needed where the newest was not heard
 //! before word for word: a reviewer says much the same of each version. Who is asked of another thing, in the same words around
@@ -23,6 +24,7 @@ use crate::engine::event::{SAID_BITS, Text};
 use crate::engine::fold::Fold;
 use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::speech::Said;
+use crate::engine::fold::tally::Tally;
 use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::Policy;
 use crate::engine::similarity::say_the_same;
@@ -68,6 +70,11 @@ pub(super) fn observe(
     let end_ns = call.end_ns;
     if fold.speech.is_a_new_piece(own) {
         fold.speech.bears_fruit(call.agent);
+        // Who asks for the next piece, in the same words each time, gets it.
+        if policy.progress_aware {
+            let is_one_text = |tally: &Tally| tally.seen.len() == 1;
+            fold.tallies.end_others(RULE, agent, is_one_text);
+        }
     }
     let unheard = fold.speech.say(Said { text, end_ns }, own);
     if unheard && policy.progress_aware {
