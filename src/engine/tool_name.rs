@@ -73,6 +73,20 @@ const HANDS_OUT: [&str; 6] = ["next", "claim", "dequeue", "pop", "receive", "con
 /// Words of tools that wait.
 const WAITS: [&str; 3] = ["wait", "sleep", "poll"];
 
+/// Words of tools that look for what should not be there.
+const FAULTS: [&str; 10] = [
+    "diagnostics",
+    "diagnostic",
+    "lint",
+    "linter",
+    "problems",
+    "errors",
+    "warnings",
+    "violations",
+    "vulnerabilities",
+    "conflicts",
+];
+
 /// Words of tools that begin something each time.
 const BEGINS: [&str; 4] = ["trigger", "launch", "restart", "rerun"];
 
@@ -122,6 +136,12 @@ pub(crate) fn hands_out(tool: &str) -> bool {
 /// Whether a tool is one for waiting.
 pub(crate) fn waits(tool: &str) -> bool {
     has_one_of(tool, &WAITS)
+}
+
+/// Whether a tool looks for faults, so that nothing found is what was hoped for. One that acts (`fix_errors`, `send_warnings`) does
+/// not.
+pub(crate) fn looks_for_faults(tool: &str) -> bool {
+    has_one_of(tool, &FAULTS) && !manner(tool).writes()
 }
 
 /// Whether a tool begins something each time.

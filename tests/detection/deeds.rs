@@ -180,6 +180,37 @@ fn checks_after_each_step() {
     check(&THINGS.iter().flat_map(guesses).collect::<Vec<_>>(), &AGAIN);
 }
 
+/// Given a tool that looks for faults after each edit and finds none, that is well; with nothing done between two looks it is a
+/// loop, and so is a search that finds nothing after each edit.
+#[test]
+fn no_fault_after_each_edit_is_well() {
+    let edit = |number: usize| {
+        let change = json!({"path": "a.ts", "old": format!("let a{number}"), "new": format!("const a{number}")});
+        made(
+            "edit_file",
+            &change,
+            &json!("The file a.ts has been updated."),
+        )
+    };
+    let after_each = |tool: &str, found: &Value| -> Vec<Value> {
+        let look = made(tool, &json!({"path": "a.ts"}), found);
+        (0..8)
+            .flat_map(|number| [edit(number), look.clone()])
+            .collect()
+    };
+    for tool in ["getDiagnostics", "get_errors", "mcp__ide__problems", "lint"] {
+        check(&after_each(tool, &json!([])), &[]);
+        check(&after_each(tool, &json!("No problems found.")), &[]);
+        let row = vec![made(tool, &json!({"path": "a.ts"}), &json!([])); 8];
+        let answer = checked("", &row);
+        assert!(
+            answer.to_string().contains("empty_result_loop"),
+            "{answer:#}"
+        );
+    }
+    check(&after_each("search", &json!([])), &["empty_result_loop"]);
+}
+
 /// Given keys and buttons of a screen whose pictures were left out, it is not known that nothing changes; without anything done
 /// between two looks, it is a loop.
 #[test]

@@ -15,13 +15,14 @@
 //! and so does a new result of any tool where the question is another one; questions about other things (another table, another
 //! user in one frame) do not count together, nor do those in wholly other words between which something was done; several empty
 //! answers to one model answer count once, five are needed where the tool found something among the newest calls or the arguments
-//! were not recorded, and a call that gave nothing at all and did not even say so (a note-taking tool, a shell's `mkdir`) may not
-//! have looked for anything.
+//! were not recorded, a call that gave nothing at all and did not even say so (a note-taking tool, a shell's `mkdir`) may not have
+//! looked for anything, and a tool that looks for faults (`get_diagnostics`, `lint`) begins anew where something was done since.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::outcome::Outcome;
 use crate::engine::policy::Policy;
+use crate::engine::tool_name;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 
@@ -43,11 +44,14 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let asked_before = fold.asked_before(judged);
     let drew_blank = policy.progress_aware && fold.drew_blank_before(judged);
     let (news_at, turn_at) = (fold.totals.news_at, fold.totals.turn_at);
+    let changed_at = news_at.max(fold.totals.acted_at);
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
     // A user asks for it again, or it is another question, amid work that gets on.
     let is_asked_for = tally.number < turn_at || (!asked_before && tally.number < news_at);
-    if policy.progress_aware && is_asked_for {
+    // Who looks for faults after something was done hopes for none.
+    let is_well = tally.number < changed_at && tool_name::looks_for_faults(judged.tool);
+    if policy.progress_aware && (is_asked_for || is_well) {
         tally.clear();
     }
     // Unknown questions may be about other things each.
