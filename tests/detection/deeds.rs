@@ -239,6 +239,28 @@ fn screens_whose_pictures_were_left_out() {
     );
 }
 
+/// Given something that is mended in the same way before each of several calls, which failed and then bring something new, that is
+/// work; where they fail again it is a loop.
+#[test]
+fn what_is_mended_before_each_call() {
+    let rounds = |works: bool| -> Vec<Value> {
+        let names = ["ann", "bob", "cleo", "dora", "emil", "fay", "gus", "hans"];
+        let round = |name: &str| {
+            let asked = json!({"path": format!("/v1/customers/{name}")});
+            let ask = |found: &Value| made("api_get", &asked, found);
+            let refused = json!({"kind": "tool_call", "agent": "a", "tool": "api_get", "input": asked, "error": "401 Unauthorized"});
+            let token = json!({"access_token": "3f9c1d7be04a55d2aa10", "expires_in": 60, "scope": "customers.read customers.write"});
+            let found = ask(&json!({"name": name, "city": format!("{name}ville")}));
+            let again = if works { found } else { refused.clone() };
+            [refused, made("refresh_token", &json!({}), &token), again]
+        };
+        names.into_iter().flat_map(round).collect()
+    };
+    check(&rounds(true), &[]);
+    let answer = checked("", &rounds(false));
+    assert_eq!(answer["runs"][0]["status"], "likely_stuck", "{answer:#}");
+}
+
 /// Given a test that passes and fails in turn, or a benchmark that takes its time, run again and again with nothing in between, it
 /// is measured. One that only fails is a loop.
 #[test]

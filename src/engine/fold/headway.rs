@@ -183,8 +183,12 @@ impl Fold {
         let all_new = self.recent.iter().filter(|mark| is_new(mark));
         let is_half_new = all_new.count() * 2 >= self.recent.len();
         let is_news = |mark: &CallMark| {
-            let mut same_question = self.recent.iter().filter(|other| other.key() == mark.key());
-            let is_only = same_question.nth(1).is_none();
+            // What failed was not answered yet.
+            let answers = self
+                .recent
+                .iter()
+                .filter(|other| other.key() == mark.key() && other.outcome != Outcome::Failed);
+            let is_only = answers.count() <= 1;
             is_new(mark) && ((is_half_new && mark.outcome == Outcome::Fresh) || is_only)
         };
         let mut found = false;
