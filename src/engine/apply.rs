@@ -74,7 +74,11 @@ impl Fold {
         }
         let totals = &mut self.totals;
         totals.model_calls += 1;
-        totals.model_spoke = true;
+        // Where no time is told, one in the midst of a call may have asked for it, and for those beside it.
+        let is_within = call.start_ns < totals.call_end_ns;
+        let speaks = !is_within || call.end_ns > call.start_ns;
+        let is_first_within = is_within && speaks && !totals.model_spoke;
+        totals.model_spoke |= speaks;
         totals.asked_pending = if let Answer::ToolCalls(asked) = model.answer {
             asked
         } else {
@@ -97,7 +101,11 @@ impl Fold {
         if call.error.is_none() {
             self.recover_by_model(policy);
         }
-        self.totals.busy_ns = self.totals.busy_ns.max(call.end_ns);
+        self.totals.busy_ns = if is_first_within {
+            call.end_ns
+        } else {
+            self.totals.busy_ns.max(call.end_ns)
+        };
         self.keep(findings, Some(call), own);
     }
 

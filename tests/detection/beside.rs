@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check, checked, failed};
+use crate::support::{call, check, checked, failed, later};
 
 fn by(agent: &str, mut event: Value) -> Value {
     event["agent"] = json!(agent);
@@ -101,4 +101,43 @@ fn the_same_error_of_one() {
         .flat_map(|table| [refused("clerk", table), works("clerk", table)])
         .collect();
     check(&both, &[]);
+}
+
+/// Given a call that goes on while a model is asked, such as one that holds another agent's whole work or a server in the
+/// background, loops in its midst are seen as elsewhere, pauses are pauses, and calls of one answer are one round.
+#[test]
+fn what_happens_in_the_midst_of_a_call() {
+    let task = |seconds: u64| {
+        let mut event = call("task", "find the cause", "not found");
+        event["duration_ms"] = json!(seconds * 1_000);
+        later(event, 100)
+    };
+    let thinks = |second: u64, error: Option<&str>| {
+        let event =
+            json!({"kind": "llm_call", "agent": "helper", "duration_ms": 900, "error": error});
+        later(event, second)
+    };
+    let within = |pace: u64, times: u64, inner: &dyn Fn(u64) -> Vec<Value>| -> Vec<Value> {
+        let turns = (0..times).flat_map(|time| {
+            let second = 110 + pace * time;
+            let thought = thinks(second, None);
+            [vec![thought], inner(second + 1)].concat()
+        });
+        [task(900)].into_iter().chain(turns).collect()
+    };
+    let at = |tool: &str, input: &str, second: u64| {
+        let found = "src/main.rs:4: panic!(\"there is no such thing as this here\")";
+        later(by("helper", call(tool, input, found)), second)
+    };
+    let again = |second: u64| vec![at("grep", "panic", second)];
+    let exact = "repeated_tool_call_exact_input";
+    let rules = ["no_progress", exact, "repeated_tool_call_similar_input"];
+    check(&within(6, 6, &again), &rules);
+    // A look every half minute is waiting, in the midst of a call as elsewhere.
+    check(&within(31, 9, &again), &[]);
+    let side_by_side = |second: u64| vec![at("grep", "panic", second); 4];
+    check(&within(6, 2, &side_by_side), &[]);
+    let fails = |second: u64| thinks(second, Some("400 the prompt is too long"));
+    let models: Vec<_> = (0..6).map(|time| fails(110 + 6 * time)).collect();
+    check(&[vec![task(900)], models].concat(), &["retry_storm"]);
 }

@@ -24,7 +24,7 @@ pub(crate) struct Totals {
     pub(crate) root_seen: bool,
     /// The most that the score has lost, so that 100 minus this is the lowest it has been.
     pub(crate) worst: u32,
-    /// End of the latest call, to tell calls side by side.
+    /// End of the call of a tool that ended last, those that only wait left out, to tell calls side by side.
     pub(crate) call_end_ns: u64,
     /// Number of the first tool call, seen or still to come, after the newest write.
     pub(crate) write_at: u64,
@@ -36,7 +36,8 @@ pub(crate) struct Totals {
     /// Number of the newest tool call that did something rather than looked: a write, or a call with arguments not seen lately
     /// that was merely acknowledged; of the first one after a message of a user, where that is newer.
     pub(crate) acted_at: u64,
-    /// End of the newest call of a tool or a model, those that only wait left out.
+    /// End of the newest call of a tool or a model, those that only wait left out, and those in the midst of which a model was
+    /// asked: they go on beside the run, or are another agent's whole work.
     pub(crate) busy_ns: u64,
     /// Start of the newest call of a tool or a model before which the run paused for long.
     pub(crate) paused_ns: u64,
@@ -64,11 +65,12 @@ impl Totals {
         let same_answer = !self.model_spoke && self.asked_pending > 0;
         let named = std::mem::replace(&mut self.round_name, call.asking.round);
         let same_round = call.asking.round != 0 && call.asking.round == named;
-        let together = same_answer || same_round || call.start_ns < self.call_end_ns;
+        // A call in the midst of which a model was asked may hold many answers of another agent's, or go on beside the run.
+        let side_by_side = !self.model_spoke && call.start_ns < self.call_end_ns;
+        let together = same_answer || same_round || side_by_side;
         self.round += u64::from(!together || self.tool_calls == 0);
         self.model_spoke = false;
         self.asked_pending = self.asked_pending.saturating_sub(1);
-        self.call_end_ns = self.call_end_ns.max(call.end_ns);
         self.tool_calls += 1;
         (self.round, std::mem::take(&mut self.unspent))
     }

@@ -332,7 +332,12 @@ impl Fold {
     /// that wait.
     pub(crate) fn note_pause(&mut self, start_ns: u64, policy: &Policy) {
         let totals = &mut self.totals;
-        let pause_ns = start_ns.saturating_sub(totals.busy_ns);
+        // What still goes on and was not waited for is no work that fills a pause; what has ended since may have been.
+        let busy_ns = match totals.call_end_ns {
+            ended if ended <= start_ns => totals.busy_ns.max(ended),
+            _ => totals.busy_ns,
+        };
+        let pause_ns = start_ns.saturating_sub(busy_ns);
         let long =
             |settings: &Patience| pause_ns >= settings.pause_seconds.saturating_mul(SECOND_NS);
         // A pause is one of the run, and tells whatever comes after it.
@@ -347,7 +352,9 @@ impl Fold {
         let call = judged.call;
         self.note_pause(call.start_ns, policy);
         if !waits(judged) {
-            self.totals.busy_ns = self.totals.busy_ns.max(call.end_ns);
+            let totals = &mut self.totals;
+            totals.busy_ns = totals.busy_ns.max(call.end_ns);
+            totals.call_end_ns = totals.call_end_ns.max(call.end_ns);
         }
     }
 
