@@ -131,4 +131,9 @@ fn first_costs_are_no_spikes() {
     check(&spike, &["cost_spike"]);
     let told = checked("", &spike).to_string();
     assert!(told.contains("One model call cost 0.40 dollars"), "{told}");
+    let told = checked("", &costs(&[0.01, 0.01, 0.01, 0.01, 0.4, 1.0])).to_string();
+    assert!(
+        told.contains("2 model calls cost 1.40 dollars, each a large"),
+        "{told}"
+    );
 }

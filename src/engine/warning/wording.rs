@@ -36,8 +36,9 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
             "steps took longer than they should.",
         ),
         Rule::CostSpike => {
+            let each = if count == 1 { "" } else { "each " };
             format!(
-                "{} cost {} dollars, more than half of what the run had cost by then.",
+                "{} cost {} dollars, {each}a large part of what the run had cost by then.",
                 times(count, "model call", "model calls"),
                 dollars(kept.proof.spent.cost_microusd)
             )
