@@ -12,7 +12,6 @@
 mod connection;
 mod connection_limit;
 mod discard;
-mod file;
 mod peer;
 mod pem;
 #[cfg(test)]
@@ -29,8 +28,10 @@ pub(crate) use pem::{NOT_ITS_KEY, certificates_in, key_in};
 pub use tls::{TlsFiles, TlsVersion};
 pub use token::{Credential, Tenant, Token, Tokens, UNAUTHENTICATED};
 
+use std::fs;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,6 +106,12 @@ impl Fault {
             text: text.into(),
         }
     }
+}
+
+/// The content of the file that a key names.
+fn read_file(key: &'static str, path: &Path) -> Result<Vec<u8>, Fault> {
+    fs::read(path)
+        .map_err(|error| Fault::new(key, format!("`{}` cannot be read: {error}", path.display())))
 }
 
 /// A listening socket, and what it asks of clients.

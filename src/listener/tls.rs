@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::pem::{NOT_ITS_KEY, certificates_in, key_in};
 use super::throttle::Throttle;
-use super::{Fault, file};
+use super::{Fault, read_file};
 
 /// Protocols offered in the handshake: HTTP/2 for gRPC and those who can, HTTP/1.1 for the others.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -95,7 +95,7 @@ impl Tls {
             .into_iter()
             .chain(client_ca.map(|path| ("client_ca_file", path)));
         let unread: Vec<Fault> = all
-            .filter_map(|(key, path)| file::read(key, path).err())
+            .filter_map(|(key, path)| read_file(key, path).err())
             .collect();
         if unread.is_empty() {
             return Self::read(files).err().into_iter().collect();
@@ -153,10 +153,10 @@ impl Tls {
 fn contents(files: &TlsFiles) -> Result<Contents, Fault> {
     let client_ca = files.client_ca_file.as_deref();
     Ok(Contents {
-        cert: file::read("cert_file", &files.cert_file)?,
-        key: file::read("key_file", &files.key_file)?,
+        cert: read_file("cert_file", &files.cert_file)?,
+        key: read_file("key_file", &files.key_file)?,
         client_ca: client_ca
-            .map(|path| file::read("client_ca_file", path))
+            .map(|path| read_file("client_ca_file", path))
             .transpose()?,
     })
 }
