@@ -3,7 +3,7 @@
 //! A report's arrival is read here once and travels on as data. The times inside it come from other machines and order
 //! the run's events, so they are left as they are wherever they can be true: a recording from last year may be replayed.
 //! What cannot be true is put right by [`settle`] and counted, before the journal sees it, so that a replay after a crash
-//! gives the same.
+//! gives the same. The age of runs, by which they are forgotten, follows a clock that leaps ahead only once that has lasted.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -147,7 +147,7 @@ impl Control {
         given && self.holder.as_ref() == Some(to) && self.last_ns >= since_ns
     }
 
-    /// A call or an answer: what is new ends a bounce, and a ring.
+    /// A call, an answer or a message of a user: what is new ends a bounce, and a ring.
     pub(crate) fn note_result(&mut self, news: bool) {
         // Where nothing was counted, there is nothing to forget.
         if news && self.bounces > 0 {

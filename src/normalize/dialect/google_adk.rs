@@ -2,8 +2,7 @@
 //!
 //! *Wrappers.* A result that is no object is wrapped as `{"result": …}`. Hidden values are written as `{}` or `N/A`, and
 //! what could not be had as `<not specified>` or `<not serializable>`, which the one for Java puts into an object: none of these
-//! equals anything. `VeADK`, which is made of
-//! it, describes the tool beside the arguments, and has the call's id beside the result.
+//! equals anything. `VeADK`, which is made of it, describes the tool beside the arguments, and has the call's id beside the result.
 //!
 //! *A tool call* is one span; for calls side by side there is one span more, `(merged tools)`, which repeats their answers
 //! and is left out. A model call may be two spans, `call_llm` around `generate_content`: the engine makes one of them.
