@@ -34,9 +34,9 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// Segments kept to be written anew. Under the heaviest load one lasts for half a second.
 const FREE_MAX: usize = 4;
 
-/// Full segments kept for the sake of a snapshot alone: 256 MiB. Beyond that, making the database anew would cost what lies
-/// between the snapshot and the oldest segment.
-const KEPT_MAX: usize = 16;
+/// Bytes of full segments from which none is kept for the sake of a snapshot alone. Making the database anew would then cost what
+/// lies between the snapshot and the oldest segment. Their number says little: each process begins one of its own.
+const KEPT_BYTES_MAX: u64 = 256 << 20;
 
 /// The journal, as its only writer has it.
 pub(super) struct Journal {
@@ -71,6 +71,8 @@ struct Full {
     segment: Segment,
     /// Position of its newest record.
     last: u64,
+    /// Length of the file.
+    bytes: u64,
 }
 
 impl Journal {
@@ -106,13 +108,21 @@ impl Journal {
         let last = newest.keys().next_back();
         let next = last.map_or(1, |last| last.number + 1);
         let (free, full): (Vec<_>, Vec<_>) = newest.into_iter().partition(|(_, last)| *last == 0);
-        let full = full.into_iter();
+        let full = full.into_iter().map(|(segment, last)| {
+            // It has just been read.
+            let bytes = fs::metadata(segment.path(dir)).map_or(0, |file| file.len());
+            Full {
+                segment,
+                last,
+                bytes,
+            }
+        });
         let mut journal = Self {
             dir: dir.to_owned(),
             syncs,
             segment_bytes: SEGMENT_BYTES,
             active: None,
-            full: full.map(|(segment, last)| Full { segment, last }).collect(),
+            full: full.collect(),
             free: Vec::new(),
             next,
             buffer: Vec::new(),
@@ -163,7 +173,8 @@ impl Journal {
     /// Whether some segment holds nothing from position `start` on, and nothing from `keep_from` on either, unless there
     /// are too many.
     pub(super) fn can_free(&self, start: u64, keep_from: u64) -> bool {
-        let start = if self.full.len() > KEPT_MAX {
+        let bytes: u64 = self.full.iter().map(|full| full.bytes).sum();
+        let start = if bytes > KEPT_BYTES_MAX {
             start
         } else {
             start.min(keep_from)
@@ -191,8 +202,12 @@ impl Journal {
 
     /// Begins the next segment: one that is free, else a new one.
     fn begin_segment(&mut self) -> io::Result<()> {
-        if let Some(Active { segment, last, .. }) = self.active.take() {
-            self.full.push_back(Full { segment, last });
+        if let Some(active) = self.active.take() {
+            self.full.push_back(Full {
+                segment: active.segment,
+                last: active.last,
+                bytes: active.length.max(active.end),
+            });
         }
         let segment = Segment::begin(self.next);
         let path = segment.path(&self.dir);

@@ -27,6 +27,30 @@ async fn positions_go_on_above_those_of_restored_states() {
     assert_eq!(told.unwrap().1, idle("run 3", 77).entries);
 }
 
+/// Given a process that is started again and again before it comes to write a snapshot, and then a damaged database: the
+/// snapshot of long ago and the journal since still give everything.
+#[tokio::test]
+async fn many_starts_between_two_snapshots_cost_nothing() {
+    const STARTS: u64 = 30;
+    let (dir, _) = filled(&with_snapshots()).await;
+    let rarely = Options {
+        snapshot_every: Some(Duration::from_hours(1)),
+        ..options()
+    };
+    for start in 0..STARTS {
+        let store = Store::open(dir.path(), &rarely).unwrap();
+        store.commit(idle("run", 1_000 + start)).await.unwrap();
+        store.needed_from(0, u64::MAX);
+        store.close().await.unwrap();
+    }
+    super::damage(&database(dir.path()), 0);
+    let store = Store::open(dir.path(), &rarely).unwrap();
+    assert_eq!(store.mended().unwrap().loss, "nothing is lost");
+    let told: Vec<_> = replayed(&store).into_iter().map(|turn| turn.1).collect();
+    let expected = (0..STARTS).map(|start| idle("run", 1_000 + start).entries);
+    assert!(told.ends_with(&expected.collect::<Vec<_>>()));
+}
+
 /// Given a newest snapshot that is damaged, the one before it serves.
 #[tokio::test]
 async fn a_damaged_snapshot_is_passed_over() {
