@@ -181,6 +181,7 @@ impl Shared {
     ) -> Result<Vec<oneshot::Receiver<()>>, NotAdmitted> {
         let watches_swarms = policy.policy.watches_swarms();
         let mut router = self.router();
+        router.make_room();
         let found = match self.route(&mut router, &reports, watches_swarms, known) {
             Ok(found) => found,
             Err(Unrouted::Crowded) => {
@@ -199,6 +200,9 @@ impl Shared {
             unlearn(&mut router, sorted.lessons);
             let retry_after = self.backpressure.refuse();
             return Err(NotAdmitted::Refused(Refusal::Overloaded { retry_after }));
+        }
+        for alias in &sorted.lessons {
+            router.keep(alias);
         }
         self.backpressure.take();
         self.counters.unattributed.add(sorted.unattributed);

@@ -26,11 +26,14 @@ pub const RUN_ID_BYTES_MAX: usize = 256;
 pub(super) const CHAIN_MAX: usize = 16;
 
 /// What is known about traces: bounded, in two generations. When the younger one is full it becomes the older one, and
-/// what nobody asked for during a whole generation is forgotten.
+/// what nobody asked for during a whole generation is forgotten. Aliases stay until they are committed: before that, nobody else
+/// could say them.
 #[derive(Debug)]
 pub struct Router {
     young: FastMap<TraceId, Text>,
     old: FastMap<TraceId, Text>,
+    /// Of a trace that was said to belong to several runs, the last one.
+    uncommitted: FastMap<TraceId, Text>,
     generation_max: usize,
 }
 
@@ -57,13 +60,36 @@ pub struct TraceAlias {
 }
 
 impl Router {
-    /// A router that remembers at least half of `traces_max` traces, and never more than that many.
+    /// A router that remembers at least half of `traces_max` traces, and no more than that many beside those of the request at
+    /// work and those that wait to be committed.
     #[must_use]
     pub fn new(traces_max: usize) -> Self {
         Self {
             young: FastMap::default(),
             old: FastMap::default(),
+            uncommitted: FastMap::default(),
             generation_max: (traces_max / 2).max(1),
+        }
+    }
+
+    /// Makes room for the traces of another request: while it is routed, none is forgotten.
+    pub(super) fn make_room(&mut self) {
+        if self.young.len() >= self.generation_max {
+            self.old = std::mem::take(&mut self.young);
+        }
+    }
+
+    /// Keeps what a report taught until it is [committed](Self::commit).
+    pub(super) fn keep(&mut self, alias: &TraceAlias) {
+        self.uncommitted.insert(alias.trace, alias.run_id.clone());
+    }
+
+    /// What was committed can be asked for from here on.
+    pub(super) fn commit(&mut self, aliases: &[(TraceId, Text)]) {
+        for (trace, run_id) in aliases {
+            if self.uncommitted.get(trace) == Some(run_id) {
+                self.uncommitted.remove(trace);
+            }
         }
     }
 
@@ -110,7 +136,7 @@ impl Router {
             (None, _) => self.follow(run.trace, stored),
         };
         let alias = (target != known).then(|| {
-            self.remember(run.trace, target.clone());
+            self.young.insert(run.trace, target.clone());
             TraceAlias {
                 trace: run.trace,
                 run_id: target.clone(),
@@ -130,6 +156,7 @@ impl Router {
         self.young
             .get(&trace)
             .or_else(|| self.old.get(&trace))
+            .or_else(|| self.uncommitted.get(&trace))
             .cloned()
     }
 
@@ -138,7 +165,7 @@ impl Router {
         self.young.remove(&alias.trace);
         self.old.remove(&alias.trace);
         if let Some(before) = alias.before {
-            self.remember(alias.trace, before);
+            self.young.insert(alias.trace, before);
         }
     }
 
@@ -185,19 +212,19 @@ impl Router {
             return (Some(run_id.clone()), run_id.clone());
         }
         let remembered = self.old.remove(&trace);
+        let remembered = remembered.or_else(|| self.uncommitted.get(&trace).cloned());
         let known = remembered
             .clone()
             .or_else(|| stored(trace))
             .unwrap_or_else(|| trace.run_id());
-        self.remember(trace, known.clone());
+        self.young.insert(trace, known.clone());
         (remembered, known)
     }
 
-    fn remember(&mut self, trace: TraceId, run_id: Text) {
-        if self.young.len() >= self.generation_max {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.insert(trace, run_id);
+    /// How many traces are kept because their aliases are not committed.
+    #[cfg(test)]
+    pub(super) fn uncommitted(&self) -> usize {
+        self.uncommitted.len()
     }
 }
 
@@ -406,6 +433,7 @@ mod tests {
         let mut router = Router::new(2);
         let _ = route(&mut router, &named(A, "r"));
         for number in 10..20 {
+            router.make_room();
             let _ = route(&mut router, &report(TraceId([number; 16])));
         }
         assert!(router.young.len() + router.old.len() <= 2);

@@ -287,6 +287,7 @@ impl Worker {
         let new_runs = turn.new_runs.len() as u64;
         let next_look_ms = turn.at_ms.saturating_add(self.shared.idle_ms());
         let alerts: Vec<_> = turn.alerts.iter().map(counters::kind).collect();
+        let aliases = turn.aliases.clone();
         let began = Instant::now();
         let store = self.shared.store.clone();
         let mut span = of.map(|turn| turn.child("commit"));
@@ -315,6 +316,9 @@ impl Worker {
             .add(self.residence.take_unreadable());
         if self.residence.take_leaves_places() {
             self.shared.has_stale_places.store(true, Ordering::Release);
+        }
+        if !aliases.is_empty() {
+            self.shared.router().commit(&aliases);
         }
         self.position = committed.position;
         for slot in &draft.touched {

@@ -95,6 +95,51 @@ async fn many_runs_move_some_at_a_time() {
     assert_eq!(shards.run_count(), 2);
 }
 
+/// Given more traces than are remembered, in one request or in those that wait for a disk, or were refused meanwhile, a trace
+/// goes on in the run that it was said to belong to, though that is not committed yet; committed, it is not held apart any more.
+#[tokio::test(start_paused = true)]
+async fn what_waits_to_be_committed_is_not_forgotten() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let few = Settings {
+        traces_max: 4,
+        inbox_reports_max: 30,
+        ..one_shard()
+    };
+    let (shards, mut hand) = start_by_hand(dir.path(), few).await;
+    let named = |traces: std::ops::Range<u8>| {
+        let reports = traces.flat_map(|of| calls(TraceId([of; 16]), Some("r"), 0..1));
+        reports.collect::<Vec<_>>()
+    };
+    let of = |trace: u8| calls(TraceId([trace; 16]), None, 1..2);
+    working(&mut hand, submit(&shards, [named(0..20), of(1)].concat())).await;
+    assert_eq!(view(&shards, "r").await.tool_calls, 20 + 1);
+    assert_eq!(shards.counters().runs_moved.value(), 0);
+
+    let mut naming = Box::pin(submit(&shards, named(50..51)));
+    assert!(poll!(&mut naming).is_pending());
+    // Its turn is under way, and what comes from here on waits for the next one.
+    wait_often().await;
+    let mut waiting: Vec<_> = (100..110)
+        .map(|trace| Box::pin(submit(&shards, of(trace))))
+        .collect();
+    for submitting in &mut waiting {
+        assert!(poll!(submitting).is_pending());
+    }
+    for trace in 110..120 {
+        let too_many = [of(trace), named(200..230)].concat();
+        let refused = shards.submit(too_many, shards.policy()).await;
+        assert!(refused.is_err());
+    }
+    let mut nameless = Box::pin(submit(&shards, of(50)));
+    assert!(poll!(&mut nameless).is_pending());
+    for submitting in [naming, nameless].into_iter().chain(waiting) {
+        working(&mut hand, submitting).await;
+    }
+    assert_eq!(view(&shards, "r").await.tool_calls, 21 + 2);
+    assert_eq!(shards.shared.router().uncommitted(), 0);
+}
+
 /// Given several traces with one name, whatever the order and the batches, they are one run.
 #[tokio::test(start_paused = true)]
 async fn traces_with_one_name_are_one_run() {
