@@ -3,8 +3,6 @@
 //! Every answer but those of `/v1/alerts`, `/metrics` and the page is one JSON object; every refusal is `{"error": "…"}` with a
 //! status that says whose fault it is.
 
-use std::sync::Arc;
-
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -17,8 +15,6 @@ use axum::{Json, Router};
 use futures_util::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 
 use super::error::{ApiError, failure};
 use super::gate::is_anonymous;
@@ -39,8 +35,7 @@ pub(super) fn add_routes(
     api: Api,
     metrics: impl Fn() -> String + Clone + Send + Sync + 'static,
 ) -> Router {
-    let place = Arc::new(Semaphore::new(1));
-    let metrics = move || page_of_metrics(metrics, place);
+    let metrics = async move || ([(CONTENT_TYPE, telemetry::page::CONTENT_TYPE)], metrics());
     let http = Router::new()
         .route("/v1/runs", get(list_runs))
         // A run's id is a framework's own text and may contain slashes.
@@ -59,21 +54,6 @@ pub(super) fn add_routes(
         .route_layer(from_fn(grpc::speak))
         .merge(http)
         .fallback(unknown_path)
-}
-
-/// The page of metrics, written by a thread that may wait for the disk, since it tells the sizes of files. One is written at a
-/// time: a disk that hangs holds up one thread, however often it is asked for.
-async fn page_of_metrics(
-    write: impl FnOnce() -> String + Send + 'static,
-    place: Arc<Semaphore>,
-) -> impl IntoResponse {
-    let place = place.acquire_owned().await.expect("nobody closes it");
-    let writing = spawn_blocking(move || {
-        let _place = place;
-        write()
-    });
-    let page = writing.await.expect("writing the page does not panic");
-    ([(CONTENT_TYPE, telemetry::page::CONTENT_TYPE)], page)
 }
 
 #[derive(Deserialize)]

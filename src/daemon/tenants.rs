@@ -28,6 +28,9 @@ pub const TENANTS: &str = "tenants";
 /// How often it is seen whether a tenant's store is well.
 const WATCH_EVERY: Duration = Duration::from_millis(200);
 
+/// Looks from one count of what its files take to the next: five seconds.
+const LOOKS_A_SIZE: u64 = 25;
+
 /// How long to wait before a store that could not be opened is opened again.
 const REOPEN_EVERY: Duration = Duration::from_secs(1);
 
@@ -113,10 +116,10 @@ impl TenantServices {
     pub(super) async fn supervise(self) {
         let mut last = String::new();
         let mut had_store = self.had_store;
-        loop {
+        for look in 1_u64.. {
             tokio::time::sleep(WATCH_EVERY).await;
             match self.shards.current() {
-                Ok(shards) if is_well(&shards).await => continue,
+                Ok(shards) if is_well(&shards, look).await => continue,
                 Ok(shards) => self.give_up(shards).await,
                 Err(_) => {}
             }
@@ -192,12 +195,16 @@ fn without_paths(why: &str, data_dir: &Path) -> String {
         .replace(data_dir, "the data directory")
 }
 
-/// Whether shards take reports, and their store is where it was.
-async fn is_well(shards: &Shards) -> bool {
+/// Whether shards take reports, and their store is where it was. Some of the looks see how large it has become, for metrics:
+/// whoever asks for these must not wait for the disk.
+async fn is_well(shards: &Shards, look: u64) -> bool {
     let store = shards.store().clone();
     // Who looks waits for the disk.
     let looked = tokio::task::spawn_blocking(move || {
         store.look();
+        if look.is_multiple_of(LOOKS_A_SIZE) {
+            store.measure();
+        }
         !store.is_poisoned()
     });
     shards.is_ready() && looked.await.unwrap_or(true)

@@ -156,6 +156,7 @@ impl Store {
             opened => opened?,
         };
         reserve::refill(dir, options.reserve_bytes);
+        store.measure();
         Ok(store)
     }
 
@@ -277,9 +278,15 @@ impl Store {
         self.inner.shared.set_exporter_cursor(name, cursor)
     }
 
-    /// Bytes of the files on disk: of the database, the journal, the snapshots and the reserve; 0 where they cannot be counted.
+    /// Bytes of the files on disk, those of the database, the journal, the snapshots and the reserve, as they were
+    /// [counted](Store::measure) last; 0 where that was not possible.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
+        self.inner.shared.size_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Counts the bytes of the files on disk. It waits for the disk.
+    pub fn measure(&self) {
         let shared = &self.inner.shared;
         let of = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten();
         let beside = [
@@ -291,9 +298,9 @@ impl Store {
         let files = files.filter_map(|file| file.ok()?.metadata().ok());
         let files = files.filter(fs::Metadata::is_file);
         let beside: u64 = files.map(|file| file.len()).sum();
-        shared
-            .read(sled::Db::size_on_disk)
-            .map_or(0, |database| database + beside)
+        let database = shared.read(sled::Db::size_on_disk);
+        let bytes = database.map_or(0, |database| database + beside);
+        shared.size_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// What has been done since the store was opened.

@@ -87,6 +87,8 @@ pub(super) struct Shared {
     #[cfg(test)]
     pub(super) looked_at: AtomicU64,
     pub(super) closed: AtomicBool,
+    /// How large the files were when they were looked at last.
+    pub(super) size_bytes: AtomicU64,
     pub(super) tally: Tally,
 }
 
@@ -165,6 +167,7 @@ impl Shared {
             #[cfg(test)]
             looked_at: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            size_bytes: AtomicU64::new(0),
             tally: Tally::default(),
         };
         if shared.knows_nothing()? {
