@@ -300,7 +300,10 @@ impl Plan {
 
     /// Where there was a store it is waited for: its disk may not be mounted just now, and in a new one nothing would be found.
     async fn start_again(&self, had_store: bool) -> Result<(Shards, Exporters), StartError> {
-        if had_store && !Store::is_in(&self.dir) {
+        let dir = self.dir.clone();
+        // It may hang.
+        let looking = tokio::task::spawn_blocking(move || Store::is_in(&dir));
+        if had_store && !looking.await.unwrap_or(true) {
             return Err(StartError::Opening {
                 dir: self.dir.clone(),
                 problem: "it is not there any more; is the disk mounted?".to_owned(),
@@ -374,5 +377,46 @@ fn of_shards(settings: &Settings, of: usize) -> shard::Settings {
         retention_age: settings.retention_age,
         retention_runs: settings.retention_runs,
         ..defaults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::process::Command;
+    use std::thread;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::config::Sources;
+
+    /// Given a store on a disk that hangs, whoever opens it anew keeps no thread from others: here the test would have none.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_disk_that_hangs_is_waited_for_aside() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = config::load(&Sources::apart(dir.path())).unwrap().settings;
+        let exporters = export::make(Vec::new()).unwrap();
+        let plan = Plan::of(&settings, &Tenant::default(), exporters, 1, u64::MAX);
+        // Whoever reads a pipe waits until somebody writes to it.
+        let format = plan.dir.join("FORMAT");
+        std::fs::create_dir_all(&plan.dir).unwrap();
+        assert!(
+            Command::new("mkfifo")
+                .arg(&format)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let write = OpenOptions::new().write(true).clone();
+        let writing = thread::spawn(move || {
+            thread::sleep(Duration::from_secs(1));
+            write.open(format).map(drop)
+        });
+        let starting = Box::pin(plan.start_again(true));
+        assert!(starting.now_or_never().is_none());
+        assert!(!writing.is_finished(), "it was waited for");
+        writing.join().unwrap().unwrap();
     }
 }
