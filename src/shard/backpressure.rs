@@ -25,6 +25,11 @@ const RETRY_MAX: Duration = Duration::from_secs(30);
 /// Requests refused for which the time grows by the shortest one: a slow machine takes as many in that time.
 const REFUSED_PER_STEP: u64 = 64;
 
+/// Requests refused from which the time is the longest. More are not counted: a sender that does not heed the time may be refused
+/// a million times, and others would have to pay for it long after.
+const BEHIND_MAX: u64 =
+    REFUSED_PER_STEP * (RETRY_MAX.as_millis() / RETRY_MIN.as_millis()) as u64;
+
 /// How often a connection that waits looks whether anything is left to do.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -33,7 +38,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// What senders are told who found no room in the inboxes.
 pub(super) struct Backpressure {
-    /// Requests refused, less those that were taken since.
+    /// Requests refused, less those that were taken since; [`BEHIND_MAX`] at most.
     behind: AtomicU64,
     /// Whether a turn has left nothing to do, and nothing has come since.
     is_idle: AtomicBool,
@@ -54,8 +59,10 @@ impl Backpressure {
     /// Notes that a request was refused. Answers when its sender shall come again, which differs from sender to sender.
     pub(super) fn refuse(&self) -> Duration {
         self.is_idle.store(false, Ordering::Relaxed);
-        let behind = self.behind.fetch_add(1, Ordering::Relaxed);
-        let grown = RETRY_MIN * (1 + behind / REFUSED_PER_STEP).min(1_000) as u32;
+        let more = |behind: u64| Some((behind + 1).min(BEHIND_MAX));
+        let behind = (self.behind).fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        let behind = behind.unwrap_or(BEHIND_MAX);
+        let grown = RETRY_MIN * (1 + behind / REFUSED_PER_STEP) as u32;
         let jitter = RandomState::new().hash_one(behind) % 1_000;
         let jittered = grown.min(RETRY_MAX) * (500 + jitter as u32) / 1_000;
         jittered.max(RETRY_MIN / 2)
@@ -162,6 +169,21 @@ mod tests {
             room.take();
         }
         assert_eq!(room.behind(), 0);
+        assert!(room.refuse() < RETRY_MIN * 2);
+    }
+
+    /// Given senders that were refused a million times, because they did not heed the time that they were told, others are told
+    /// short times again once as many are taken as the longest time is for.
+    #[test]
+    fn a_storm_is_over_some_time() {
+        let room = Backpressure::default();
+        for _ in 0..1_000_000 {
+            room.refuse();
+        }
+        assert!(room.refuse() >= RETRY_MAX / 2);
+        for _ in 0..10_000 {
+            room.take();
+        }
         assert!(room.refuse() < RETRY_MIN * 2);
     }
 }
