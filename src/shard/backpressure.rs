@@ -27,8 +27,7 @@ const REFUSED_PER_STEP: u64 = 64;
 
 /// Requests refused from which the time is the longest. More are not counted: a sender that does not heed the time may be refused
 /// a million times, and others would have to pay for it long after.
-const BEHIND_MAX: u64 =
-    REFUSED_PER_STEP * (RETRY_MAX.as_millis() / RETRY_MIN.as_millis()) as u64;
+const BEHIND_MAX: u64 = REFUSED_PER_STEP * (RETRY_MAX.as_millis() / RETRY_MIN.as_millis()) as u64;
 
 /// How often a connection that waits looks whether anything is left to do.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -147,12 +147,11 @@ impl Cost {
         self.bytes += other.bytes;
     }
 
-    /// Whether there is room for more beside this. What holds nothing takes anything, or a large request could never be taken
-    /// at all.
+    /// Whether there is room for more beside this. A large request is taken where half is free: one that needs more could wait
+    /// for ever for a moment in which nobody else has anything there, and one that is larger than all the room has no other.
     fn leaves_room(&self, more: Self, most: Self) -> bool {
-        self.reports == 0
-            || (self.reports + more.reports <= most.reports
-                && self.bytes + more.bytes <= most.bytes)
+        self.reports + more.reports.min(most.reports.div_ceil(2)) <= most.reports
+            && self.bytes + more.bytes.min(most.bytes.div_ceil(2)) <= most.bytes
     }
 }
 

@@ -120,13 +120,13 @@ async fn what_waits_to_be_committed_is_not_forgotten() {
     assert!(poll!(&mut naming).is_pending());
     // Its turn is under way, and what comes from here on waits for the next one.
     wait_often().await;
-    let mut waiting: Vec<_> = (100..110)
+    let mut waiting: Vec<_> = (100..120)
         .map(|trace| Box::pin(submit(&shards, of(trace))))
         .collect();
     for submitting in &mut waiting {
         assert!(poll!(submitting).is_pending());
     }
-    for trace in 110..120 {
+    for trace in 120..130 {
         let too_many = [of(trace), named(200..230)].concat();
         let refused = shards.submit(too_many, shards.policy()).await;
         assert!(refused.is_err());

@@ -54,8 +54,15 @@ async fn a_full_inbox_refuses_whole_requests() {
     );
     submit(&shards, mixed).await;
     assert_eq!(view(&shards, &hex(A)).await.tool_calls, 6);
-    // A request larger than any inbox is taken when the inbox is empty.
-    submit(&shards, calls(A, None, 20..40)).await;
+    // A request larger than any inbox is taken when the inbox is half empty, and waits for no moment in which nothing is there.
+    let policy = shards.policy();
+    let admit = |from, to| shards.shared.admit(calls(A, None, from..to), &policy);
+    let mut waiting = admit(10, 12).await.unwrap();
+    waiting.extend(admit(20, 40).await.unwrap());
+    assert!(admit(12, 13).await.is_err());
+    for done in waiting {
+        done.await.unwrap();
+    }
 }
 
 /// Given a store that takes no more, senders are told to try again, readiness is gone, and what was committed can still
