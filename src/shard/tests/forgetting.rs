@@ -289,6 +289,37 @@ async fn no_swarms_are_begun_where_there_are_too_many_runs() {
     assert_eq!(shards.run_count(), 203);
 }
 
+/// Given workers of two runs who are stuck together, and nobody who tells of them for the retention time: with their swarm, what
+/// it was warned of is forgotten.
+#[tokio::test(start_paused = true)]
+async fn a_swarm_that_is_forgotten_warns_nobody() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let hour = Settings {
+        retention_age: Duration::from_secs(3_600),
+        ..settings()
+    };
+    let policy = Arc::new(profile::Name::Attocode.policy());
+    let clock = Clock::Paused {
+        began_ms: NOW_MS,
+        began: Instant::now(),
+    };
+    let starting = Shards::start_at(clock, open(dir.path()).await, policy, hour);
+    let shards = starting.await.unwrap();
+    for (trace, n) in (0..20).map(|n| (if n % 2 == 0 { A } else { B }, n)) {
+        let mut call = call(trace, n);
+        call.worker = Some(hex(trace));
+        let mut of_session = report(trace, None, vec![call]);
+        of_session.run.session_id = Some("session".into());
+        submit(&shards, vec![of_session]).await;
+    }
+    let session = Some("session".into());
+    assert!(!shards.shared.swarms.of(session.as_ref()).is_empty());
+    pass(61, 60 * SECOND).await;
+    until(async || (shards.run_count() == 0).then_some(())).await;
+    assert!(shards.shared.swarms.of(session.as_ref()).is_empty());
+}
+
 /// Given far too many runs that are at work, none of them is forgotten: a request that would begin another one is refused for
 /// now and leaves nothing behind, one that goes on is taken, and when the others have gone quiet there is room again.
 #[tokio::test(start_paused = true)]

@@ -344,4 +344,13 @@ mod tests {
     fn what_looks_like_records_does_not_hold_up_the_start() {
         assert_eq!(found(&like_heads(16 << 20, 1), 1), []);
     }
+
+    /// Given a gap that begins before the position from which on somebody asks, what is missing begins there.
+    #[test]
+    fn a_gap_counts_from_where_it_matters() {
+        let gap = |from| Found::Missing { from, until: 9 };
+        assert_eq!(gap(3).at_or_after(5), Some(gap(5)));
+        assert_eq!(gap(7).at_or_after(5), Some(gap(7)));
+        assert_eq!(gap(3).at_or_after(9), None);
+    }
 }

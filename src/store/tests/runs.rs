@@ -55,7 +55,8 @@ async fn the_index_is_listed_from_both_ends() {
     assert_eq!(listed(Some(&runs[3]), false), []);
 }
 
-/// Given deleted runs, nothing of them is left; aliases that went over to another run stay with it.
+/// Given deleted runs, one of which had been larger before, nothing of them is left, in the database or in memory; aliases that
+/// went over to another run stay with it.
 #[tokio::test]
 async fn deleted_runs_leave_nothing_behind() {
     let dir = TempDir::new().unwrap();
@@ -72,6 +73,9 @@ async fn deleted_runs_leave_nothing_behind() {
         .save_runs(vec![saved(1, "old", 60_000), saved(1, "old2", 1)])
         .await
         .unwrap();
+    let smaller = vec![saved(1, "old", 9_000)];
+    store.save_runs(smaller).await.unwrap();
+    assert!(store.inner.shared.begun().is_empty());
     store.commit(removing("old")).await.unwrap();
 
     assert_eq!(store.run_ids(None, true, 9).unwrap(), [key(1, "old2")]);

@@ -34,7 +34,7 @@ async fn many_starts_between_two_snapshots_cost_nothing() {
     const STARTS: u64 = 30;
     let (dir, _) = filled(&with_snapshots()).await;
     let rarely = Options {
-        snapshot_every: Some(Duration::from_hours(1)),
+        snapshot_every: Some(Duration::from_secs(3_600)),
         ..options()
     };
     for start in 0..STARTS {
@@ -49,6 +49,23 @@ async fn many_starts_between_two_snapshots_cost_nothing() {
     let told: Vec<_> = replayed(&store).into_iter().map(|turn| turn.1).collect();
     let expected = (0..STARTS).map(|start| idle("run", 1_000 + start).entries);
     assert!(told.ends_with(&expected.collect::<Vec<_>>()));
+}
+
+/// Given a store to which nothing is told, no further snapshot is written of it.
+#[tokio::test]
+async fn nothing_new_is_no_reason_for_a_snapshot() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path(), &with_snapshots()).unwrap();
+    snapshot_after_now(&store).await;
+    // What was committed while that was written is in the next one, which may take a while.
+    for _ in 0..20 {
+        let written = store.counters().snapshots;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        if store.counters().snapshots == written {
+            return;
+        }
+    }
+    panic!("snapshots are written again and again");
 }
 
 /// Given a newest snapshot that is damaged, the one before it serves.
