@@ -66,13 +66,16 @@ pub(super) fn stamp_time(bytes: &[u8], at: usize) -> Option<usize> {
         && two_digits(bytes, at + 3)? < 60
         && bytes.get(at + 5) == Some(&sign)
         && two_digits(bytes, at + 6)? <= 60;
-    let end = skip(bytes, at + 8, u8::is_ascii_digit);
-    if !fits || end > at + 8 {
+    if !fits {
         return None;
     }
-    let behind = skip(bytes, (end + 1).min(bytes.len()), u8::is_ascii_digit);
-    let has_millis = bytes.get(end) == Some(&sign) && behind == end + 4;
-    Some(if has_millis { behind } else { end })
+    let end = at + 8;
+    let digits = |from| skip(bytes, from, u8::is_ascii_digit) - from;
+    match bytes.get(end) {
+        Some(byte) if byte.is_ascii_digit() => None,
+        Some(byte) if *byte == sign && digits(end + 1) == 3 => Some(end + 4),
+        _ => Some(end),
+    }
 }
 
 /// Where `YYYYMMDD-hhmmss` ends, if it starts here; between the two, `_` and `T` are usual, too.
