@@ -57,6 +57,17 @@ pub(super) fn clock_time(bytes: &[u8], at: usize) -> Option<usize> {
     Some(end)
 }
 
+/// Where `h:mm:ss` ends, if it starts here: a time of less than ten hours.
+pub(super) fn short_time(bytes: &[u8], at: usize) -> Option<usize> {
+    let is_sign = |place: usize| bytes.get(place) == Some(&b':');
+    let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b':';
+    let fits = is_sign(at + 1)
+        && two_digits(bytes, at + 2)? < 60
+        && is_sign(at + 4)
+        && two_digits(bytes, at + 5)? < 60;
+    (fits && !bytes.get(at + 7).is_some_and(goes_on)).then_some(at + 7)
+}
+
 /// Where `hh_mm_ss` or `hh-mm-ss` ends, if it starts here, as it stands behind a date in the names of files; with milliseconds
 /// behind the same sign.
 pub(super) fn stamp_time(bytes: &[u8], at: usize) -> Option<usize> {

@@ -6,10 +6,13 @@
 //! percentages, versions, plain dates and small integers. One scan over the words of a text, no regular expressions.
 
 mod ids;
+mod printed;
 
 use std::ops::Range;
 
-use super::clock::{clock_time, date, fraction, number, skip, stamp, stamp_time, unit, zone};
+use super::clock::{
+    clock_time, date, fraction, number, short_time, skip, stamp, stamp_time, unit, zone,
+};
 use super::scratch::{Scratch, Written};
 use super::wide;
 
@@ -87,14 +90,16 @@ pub(super) fn is_volatile_integer(number: u64) -> bool {
 /// Whether the scalar member of this name is volatile whatever it holds, since its unit or kind stands in the name.
 pub(super) fn is_volatile_key(key: &str) -> bool {
     match key {
-        "pid" | "ts" | "timestamp" | "request_id" | "requestId" | "trace_id" | "traceId"
-        | "span_id" | "spanId" | "took" => true,
+        "pid" | "ts" | "timestamp" | "uptime" | "uptime_seconds" | "uptimeSeconds"
+        | "request_id" | "requestId" | "trace_id" | "traceId" | "span_id" | "spanId" | "took" => {
+            true
+        }
         _ => VOLATILE_KEYS.iter().any(|begin| key.starts_with(begin)),
     }
 }
 
 /// How the names of members begin that hold how long something took.
-const VOLATILE_KEYS: [&str; 17] = [
+const VOLATILE_KEYS: [&str; 19] = [
     "duration",
     "elapsed",
     "latency",
@@ -112,6 +117,8 @@ const VOLATILE_KEYS: [&str; 17] = [
     "processingTime",
     "execution_time",
     "executionTime",
+    "time_taken",
+    "total_time_taken",
 ];
 
 /// Whether the whole text is what Python prints for an object without a representation: `<Name object at 0x7f…>`.
@@ -203,18 +210,26 @@ impl Word {
     /// What is volatile at this word, if anything; it may reach over the words that follow.
     fn volatile(&self, bytes: &[u8]) -> Option<Volatile> {
         if self.classes & DIGIT == 0 {
-            return self.pid(bytes).or_else(|| self.uuid(bytes));
+            return self
+                .pid(bytes)
+                .or_else(|| self.uuid(bytes))
+                .or_else(|| self.temporary(bytes));
         }
         let found = if bytes[self.start].is_ascii_digit() {
-            self.time(bytes)
+            self.meter(bytes)
+                .or_else(|| self.time(bytes))
                 .or_else(|| self.address(bytes))
                 .or_else(|| self.epoch(bytes))
                 .or_else(|| self.duration(bytes))
                 .or_else(|| self.build_clock(bytes))
+                .or_else(|| self.age(bytes))
+                .or_else(|| self.rate(bytes))
+                .or_else(|| self.numbered(bytes))
         } else {
             self.pid(bytes)
         };
         found
+            .or_else(|| self.temporary(bytes))
             .or_else(|| self.uuid(bytes))
             .or_else(|| self.pod(bytes))
             .or_else(|| self.reference(bytes))
@@ -248,7 +263,7 @@ impl Word {
         if self.start > 0 && matches!(bytes[self.start - 1], b':' | b'.' | b'-') {
             return None;
         }
-        let end = clock_time(bytes, self.start)?;
+        let end = clock_time(bytes, self.start).or_else(|| short_time(bytes, self.start))?;
         Some(self.replaced(zone(bytes, end), TIME))
     }
 

@@ -1,0 +1,266 @@
+//! What programs print anew each time that they are run: ages, rates and meters of transfers, numbers of processes and threads,
+//! names of temporary files.
+
+use super::super::clock::{fraction, skip};
+use super::{DIGIT, DURATION, ID, PROCESS, Volatile, Word};
+
+/// How far the names of columns are looked for, in bytes; they stand in the first line.
+const HEADER_BYTES_MAX: usize = 256;
+
+/// Names of columns of ages.
+const AGES: [&[u8]; 2] = [b"AGE", b"LAST SEEN"];
+
+/// Units of bytes or steps of a loop that are counted per second.
+const RATES: [&[u8]; 8] = [b"B", b"kB", b"KB", b"MB", b"KiB", b"MiB", b"GiB", b"it"];
+
+/// Longest line of a meter, and fewest colons in it: three times of day, known or not.
+const METER_BYTES_MAX: usize = 128;
+const METER_COLONS_MIN: usize = 6;
+
+/// What stands around numbers that the system gave, or that count what has been run: of threads of Rust's, of processes of Node's
+/// and of a shell's, of cells of a notebook, of runs of pytest.
+const NUMBERED: [(&[u8], &[u8]); 7] = [
+    (b"' (", b") panicked at"),
+    (b"(node:", b")"),
+    (b": ", b" Segmentation fault"),
+    (b": ", b" Aborted  "),
+    (b": ", b" Killed  "),
+    (b"Cell In[", b"]"),
+    (b"/pytest-", b"/"),
+];
+
+/// Letters that follow `tmp` in the names of Python's temporary files, and `tmp.` in those of `mktemp`.
+const PYTHON_NAME_BYTES: usize = 8;
+const MKTEMP_NAME_BYTES: usize = 10;
+
+/// Fewest digits at the end of a name in `/tmp` that were drawn, as in `/tmp/go-build3214567890`.
+const DRAWN_DIGITS_MIN: usize = 9;
+
+/// Longest name in `/tmp` that is looked at, in bytes.
+const NAME_BYTES_MAX: usize = 64;
+
+impl Word {
+    /// `12m`, `3d1h`: an age, below a header that says so, or before `ago`.
+    pub(super) fn age(&self, bytes: &[u8]) -> Option<Volatile> {
+        let word = &bytes[self.start..self.end];
+        let is_unit = |byte: &u8| b"ydhms".contains(byte);
+        let is_part = |part: &[u8]| match part.split_last() {
+            Some((unit, count)) => {
+                is_unit(unit) && !count.is_empty() && count.iter().all(u8::is_ascii_digit)
+            }
+            None => false,
+        };
+        if !word.split_inclusive(is_unit).all(is_part) {
+            return None;
+        }
+        let is_age = bytes[self.end..].starts_with(b" ago") || {
+            let head = &bytes[..bytes.len().min(HEADER_BYTES_MAX)];
+            let header = head.split(|byte| *byte == b'\n').next()?;
+            AGES.iter().any(|name| holds(header, name))
+        };
+        is_age.then(|| self.replaced(self.end, DURATION))
+    }
+
+    /// `45.6 MB/s`, `3.2it/s`.
+    pub(super) fn rate(&self, bytes: &[u8]) -> Option<Volatile> {
+        let number_end = fraction(bytes, skip(bytes, self.start, u8::is_ascii_digit));
+        let unit_start = number_end + usize::from(bytes.get(number_end) == Some(&b' '));
+        let unit_end = skip(bytes, unit_start, u8::is_ascii_alphabetic);
+        let is_rate = bytes[unit_end..].starts_with(b"/s")
+            && RATES.contains(&&bytes[unit_start..unit_end])
+            && !bytes
+                .get(unit_end + 2)
+                .is_some_and(u8::is_ascii_alphanumeric);
+        is_rate.then(|| self.replaced(unit_end + 2, DURATION))
+    }
+
+    /// Lines of curl's meter, of which there are more where a transfer takes longer.
+    pub(super) fn meter(&self, bytes: &[u8]) -> Option<Volatile> {
+        if bytes.get(self.end) != Some(&b' ') {
+            return None;
+        }
+        let mut before = bytes[..self.start].iter().rev();
+        let before = before.find(|byte| **byte != b' ');
+        if !matches!(before, None | Some(b'\n' | b'\r')) {
+            return None;
+        }
+        let is_of_meter = |byte: &&u8| byte.is_ascii_digit() || b" .:-kMGT".contains(byte);
+        let mut to = self.start;
+        loop {
+            let line = bytes[to..].iter().take(METER_BYTES_MAX);
+            let (length, colons) = line
+                .take_while(is_of_meter)
+                .fold((0, 0), |(length, colons), byte| {
+                    (length + 1, colons + usize::from(*byte == b':'))
+                });
+            if colons < METER_COLONS_MIN {
+                break;
+            }
+            to = skip(bytes, to + length, |byte| b"\n\r".contains(byte));
+        }
+        (to > self.start).then(|| self.replaced(to, DURATION))
+    }
+
+    /// A number that stands in one of [`NUMBERED`].
+    pub(super) fn numbered(&self, bytes: &[u8]) -> Option<Volatile> {
+        let (before, after) = (&bytes[..self.start], &bytes[self.end..]);
+        let is_one = self.classes == DIGIT
+            && NUMBERED
+                .iter()
+                .any(|(begin, end)| after.starts_with(end) && before.ends_with(begin));
+        is_one.then(|| self.replaced(self.end, PROCESS))
+    }
+
+    /// `/tmp/tmp3k_x9q1z`, `/tmp/tmp.Xa3bCdEfGh`, `/tmp/go-build3214567890`, where this word is the first with a digit.
+    pub(super) fn temporary(&self, bytes: &[u8]) -> Option<Volatile> {
+        let before = &bytes[self.start.saturating_sub(NAME_BYTES_MAX)..self.start];
+        if !before.last().is_some_and(|byte| b"/-_.".contains(byte)) {
+            return None;
+        }
+        let slash = before.iter().rposition(|byte| *byte == b'/')?;
+        let from = self.start - (before.len() - slash - 1);
+        let name = &bytes[from..];
+        let drawn = |begin: usize, bytes_drawn: usize, is_one: fn(&u8) -> bool| {
+            let end = skip(name, begin, is_one);
+            let is_whole = !name.get(end).is_some_and(u8::is_ascii_alphanumeric);
+            let to = from + end;
+            (end == begin + bytes_drawn && is_whole && to >= self.end).then_some(Volatile {
+                from,
+                to,
+                by: ID,
+            })
+        };
+        match name {
+            [b't', b'm', b'p', b'.', ..] => drawn(4, MKTEMP_NAME_BYTES, u8::is_ascii_alphanumeric),
+            [b't', b'm', b'p', ..] => drawn(3, PYTHON_NAME_BYTES, |byte| {
+                byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_'
+            }),
+            _ => {
+                let word = bytes[self.start..self.end].iter().rev();
+                let digits = word.take_while(|byte| byte.is_ascii_digit()).count();
+                let is_drawn = before[..=slash].ends_with(b"/tmp/")
+                    && (DRAWN_DIGITS_MIN..self.len()).contains(&digits);
+                is_drawn.then(|| self.replaced(self.end, ID))
+            }
+        }
+    }
+}
+
+fn holds(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::tests::is_soon;
+    use super::super::text;
+
+    #[track_caller]
+    fn check(input: &str, expected: &str) {
+        assert_eq!(&*text(input), expected, "masking {input:?}");
+    }
+
+    /// Given a table of what there is, with an age each, the ages are masked; without such a header, what looks alike stays.
+    #[test]
+    fn ages_are_masked() {
+        check(
+            "NAME   STATUS             RESTARTS      AGE\nweb-0  CrashLoopBackOff   4 (2m ago)    3d1h",
+            "NAME   STATUS             RESTARTS      AGE\nweb-0  CrashLoopBackOff   4 (<duration> ago)    <duration>",
+        );
+        check(
+            "LAST SEEN   TYPE      REASON\n12m         Warning   BackOff",
+            "LAST SEEN   TYPE      REASON\n<duration>         Warning   BackOff",
+        );
+        for kept in [
+            "NAME   CPU\nweb    250m",
+            "NAME   AGE\nann    12",
+            "NAME   AGE\nweb    12mm m12 5q",
+        ] {
+            check(kept, kept);
+        }
+    }
+
+    /// Given how fast something went, as transfers and loops tell it, it is masked.
+    #[test]
+    fn rates_are_masked() {
+        check("at 45.6 MB/s, eta 0:00:03", "at <duration>, eta <time>");
+        check("12it [3.2it/s]", "12it [<duration>]");
+        for kept in [
+            "45 MB",
+            "12 km/s",
+            "3 B/second",
+            "5 MB/",
+            "verse 1:10 and 1:2:30",
+        ] {
+            check(kept, kept);
+        }
+        let head = "  % Total    % Received % Xferd  Average Speed";
+        let meter =
+            "  0     0    0     0    0     0      0      0 --:--:-- --:--:-- --:--:--     0";
+        let last = "100    12  100    12    0     0   1.2k      0  0:00:01  0:00:01 --:--:--   120";
+        let expected = format!("{head}\n  <duration>{{\"ok\":1}}");
+        for text in [
+            format!("{head}\n{meter}\r{last}\n{{\"ok\":1}}"),
+            format!("{head}\n{meter}\n{meter}\n{last}\n{{\"ok\":1}}"),
+        ] {
+            check(&text, &expected);
+        }
+        let kept = "1 a\n 2 b 1:2\n3 - :::";
+        check(kept, kept);
+    }
+
+    /// Given the number of a thread, and names of temporary files, they are masked; what is named by somebody stays.
+    #[test]
+    fn what_a_run_drew_is_masked() {
+        check(
+            "thread 'a' (4711) panicked at src/a.rs:3:5",
+            "thread 'a' (<pid>) panicked at src/a.rs:3:5",
+        );
+        check(
+            "(node:4711) Warning: it is old",
+            "(node:<pid>) Warning: it is old",
+        );
+        check(
+            "bash: line 1: 4711 Segmentation fault (core dumped) ./a",
+            "bash: line 1: <pid> Segmentation fault (core dumped) ./a",
+        );
+        check("Cell In[12], line 1", "Cell In[<pid>], line 1");
+        check("File \"/tmp/tmp3k_x9q1z.py\"", "File \"/tmp/<id>.py\"");
+        check("/tmp/tmpk_x_qaz1/a1", "/tmp/<id>/a1");
+        check("/tmp/tmp.Xa3bCdEfGh", "/tmp/<id>");
+        check("/var/folders/a/T/tmp1a2b3c4d", "/var/folders/a/T/<id>");
+        check("/tmp/go-build3214567890/b001", "/tmp/go-<id>/b001");
+        check(
+            "/tmp/pytest-of-root/pytest-12/test_a0",
+            "/tmp/pytest-of-root/pytest-<pid>/test_a0",
+        );
+        for kept in [
+            "/tmp/tmp1.py",
+            "/tmp/tmp12345.py and /tmp/tmp_file_2024",
+            "/tmp/report2024.csv",
+            "/src/build3214567890",
+            "tmp1a2b3c4d",
+            "of 12 (4711) panicked at",
+            "tests: 5 Aborted, 2 passed; Line In[3]",
+        ] {
+            check(kept, kept);
+        }
+    }
+
+    /// Given a text that looks like one of these all over, each byte of it is looked at a few times.
+    #[test]
+    fn no_text_takes_long() {
+        for part in [
+            "1 ",
+            "\n1 :",
+            "/1a",
+            "/tmp1",
+            "AGE 1m",
+            "1it",
+            "\n1 -:--:--:-",
+        ] {
+            let long = part.repeat((1 << 18) / part.len());
+            assert!(is_soon(|| drop(text(&long).to_owned())), "{part}");
+        }
+    }
+}
