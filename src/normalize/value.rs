@@ -715,6 +715,14 @@ mod tests {
             r#"{"env":[{"value":"[redacted]","name":"DB_PASS"},{"value":"x2","name":"HOST"}],"value":"[redacted]","key":"k","name":"TOKEN"}"#,
         );
         check_sample(
+            r#"{"ref":"e5","element":"Password field","text":"x1"}"#,
+            r#"{"ref":"e5","element":"Password field","text":"[redacted]"}"#,
+        );
+        check_sample(
+            r##"{"text":"x1","selector":"#password"}"##,
+            r##"{"text":"[redacted]","selector":"#password"}"##,
+        );
+        check_sample(
             r#"{"args":["--password","x1","--token","-v","--host","x2"]}"#,
             r#"{"args":["--password","[redacted]","--token","-v","--host","x2"]}"#,
         );

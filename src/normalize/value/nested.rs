@@ -152,12 +152,13 @@ impl List {
 }
 
 /// Members that name what stands in another one of the same object, and that one.
-const VALUE_NAMES: [&str; 4] = ["name", "key", "Name", "Key"];
-const NAMED_VALUES: [&str; 2] = ["value", "Value"];
+const VALUE_NAMES: [&str; 6] = ["name", "key", "Name", "Key", "element", "selector"];
+const NAMED_VALUES: [&str; 3] = ["value", "Value", "text"];
 
 impl Map {
     /// Whether the next member of arguments, with its value as the sample has it from a place on, holds a secret: its name says
-    /// so, or another member, as in the lists of variables and headers, `{"name": "API_KEY", "value": …}`.
+    /// so, or another member, as in the lists of variables and headers, `{"name": "API_KEY", "value": …}`, and in what is typed
+    /// into a page.
     pub(super) fn holds_secret(
         &mut self,
         key: &str,

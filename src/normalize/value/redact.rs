@@ -338,6 +338,25 @@ mod tests {
                 "curl -u [redacted] https://a/b",
             ),
             ("curl --user 'bob:two words'", "curl --user '[redacted]'"),
+            ("curl -sSu bob:hunter h", "curl -sSu [redacted] h"),
+            (
+                "export const token: string = \"a b\";",
+                "export const token: [redacted];",
+            ),
+            ("password: Optional[str] = 'a'", "password: [redacted]"),
+            ("password: hunter user = \"bob\"", "password: [redacted]"),
+            (
+                "os.environ.setdefault(\"API_KEY\", \"a b\")",
+                "os.environ.setdefault(\"API_KEY\", \"[redacted]\")",
+            ),
+            (
+                r#"page.fill('input[name=\"password\"]', 'a, b' )"#,
+                r#"page.fill('input[name=\"password\"]', '[redacted]' )"#,
+            ),
+            (
+                r#"run(\"setItem('auth_token', 'a')\")"#,
+                r#"run(\"setItem('auth_token', '[redacted]')\")"#,
+            ),
             (
                 "<password>hunter</password>",
                 "<password>[redacted]</password>",
@@ -385,6 +404,13 @@ mod tests {
                 "docker login -u b -p \"c d\"",
                 "docker login -u b -p \"[redacted]\"",
             ),
+            ("curl -s -b 'sid=ab c' h", "curl -s -b '[redacted]' h"),
+            (
+                "aws configure set aws_secret_access_key a/b+c --profile d",
+                "aws configure set aws_secret_access_key [redacted] --profile d",
+            ),
+            ("setx API_KEY \"a b\"", "setx API_KEY \"[redacted]\""),
+            ("set -gx API_KEY abc", "set -gx API_KEY [redacted]"),
             (
                 "redis-cli -h c -a hunter ping",
                 "redis-cli -h c -a [redacted] ping",
@@ -458,6 +484,22 @@ mod tests {
             ("hvs.CAESIJ9xKq3LmT7vRz2WbN5y x", "[redacted] x"),
             ("dapi3f9a1c7be2d84065a1f7c9e0b2d4868a", "[redacted]"),
             ("sbp_3f9a1c7be2d84065a1f7c9e0b2d4868a3f9a1c7b", "[redacted]"),
+            ("xoxc-1234567890-abcdef", "[redacted]"),
+            ("glrt-t1_3f9a1c7be2d84065", "[redacted]"),
+            ("ATATT3xFfGF0a1c7be2d84065a1f7c9e0b2d48", "[redacted]"),
+            ("AQ.Ab8RN6La1c7be2d84065a1f7c9e0b2d48", "[redacted]"),
+            (
+                "https://storage.googleapis.com/b/o?X-Goog-Signature=3f9a&x=1",
+                "https://storage.googleapis.com/b/o?X-Goog-Signature=[redacted]&x=1",
+            ),
+            (
+                "https://a.b/k?Expires=1&Signature=ab%3D",
+                "https://a.b/k?Expires=1&Signature=[redacted]",
+            ),
+            (
+                "https://a.b/w?q=Paris&appid=3f9a1c7be2d84065a1f7",
+                "https://a.b/w?q=Paris&appid=[redacted]",
+            ),
             (
                 "https://a.blob.core.windows.net/c?sv=2020&sig=2Sx%2BqLr&se=2",
                 "https://a.blob.core.windows.net/c?sv=2020&sig=[redacted]&se=2",
@@ -532,6 +574,17 @@ mod tests {
             "echo ",
             "echo \"",
             "echo a|",
+            "(\"token\",",
+            "(\"token\",\"",
+            "('token',\"\\",
+            "('token\\",
+            "curl -b \"\\",
+            "token: a",
+            "token: a = \"",
+            "&key=a",
+            "set a_token ",
+            "curl -b ",
+            "a@b.",
         ] {
             let long = part.repeat((1 << 18) / part.len());
             assert!(is_soon(|| drop(text(&long))), "{part}");
@@ -585,6 +638,10 @@ mod tests {
             "echo hello | sudo tee -a /etc/x; echo y | apt-get install -S",
             "dapi_client_for_the_endpoints_of_the_data_api_of_ours",
             "hvs.example-of-a-name-in-lower-case",
+            "curl -c cookies.txt -b cookies.txt https://a.b/c?key=user_name&appid=12",
+            "fields(\"id\", \"password\", \"email\") and [\"password\", \"email\"]",
+            "f(\"password\", name) and g(\"password\", \"a\", 1)",
+            "set the api_key header, set api_key -f, then set_token and reset api_key here",
         ] {
             check(kept, kept);
         }

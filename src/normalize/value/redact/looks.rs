@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::is_word;
 
 /// How keys of well-known services begin, and how many letters follow at least.
-const KEY_PREFIXES: [(&[u8], usize); 42] = [
+const KEY_PREFIXES: [(&[u8], usize); 56] = [
     (b"sk-", 16),
     (b"sk_live_", 10),
     (b"sk_test_", 10),
@@ -17,10 +17,10 @@ const KEY_PREFIXES: [(&[u8], usize); 42] = [
     (b"ghr_", 20),
     (b"github_pat_", 20),
     (b"glpat-", 16),
-    (b"xoxb-", 10),
-    (b"xoxp-", 10),
-    (b"xoxa-", 10),
-    (b"xoxs-", 10),
+    (b"glrt-", 16),
+    (b"gldt-", 16),
+    (b"glptt-", 16),
+    (b"xox", 12),
     (b"xapp-", 10),
     (b"AKIA", 16),
     (b"ASIA", 16),
@@ -48,6 +48,20 @@ const KEY_PREFIXES: [(&[u8], usize); 42] = [
     (b"hvb.", 20),
     (b"dapi", 32),
     (b"sbp_", 30),
+    (b"sb_secret_", 20),
+    (b"glsa_", 30),
+    (b"ATATT3", 30),
+    (b"figd_", 30),
+    (b"tskey-", 16),
+    (b"whsec_", 20),
+    (b"NRAK-", 20),
+    (b"PMAK-", 30),
+    (b"pcsk_", 30),
+    (b"jina_", 30),
+    (b"csk-", 30),
+    (b"e2b_", 30),
+    (b"tgp_v1_", 30),
+    (b"AQ.", 30),
 ];
 
 /// No key is shorter, unless a hyphen or a full stop follows its first word.
@@ -165,9 +179,9 @@ pub(super) fn webhook(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     const ENDS: &[u8] = b"\"'`<>\\?";
     let place = bytes[at..].strip_prefix(b"://")?;
     let host = &place[..host_length(place)];
-    let path = until(&place[..place.len().min(ADDRESS_BYTES_MAX)], ENDS);
     let mut known = WEBHOOKS.iter().filter(|(known, _)| host.ends_with(known));
     let from = known.find_map(|(_, before)| {
+        let path = until(&place[..place.len().min(ADDRESS_BYTES_MAX)], ENDS);
         let place = path
             .windows(before.len())
             .position(|part| part == *before)?;

@@ -11,12 +11,12 @@ use super::{AROUND_NAME, is_of, is_scheme, names, skip, token_length, word_lengt
 /// Signs behind a quote that tell that it ended a text (`input("password: ")`) and began none.
 const BEHIND_TEXT: &[u8] = b"),;}]\n\r";
 
-/// Flags whose value is a user with a password, behind a colon.
-const USER_FLAGS: [&[u8]; 3] = [b"-u", b"--user", b"--proxy-user"];
+/// Flags whose value is a user with a password, behind a colon; `-u` also as the last of several letters.
+const USER_FLAGS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
 
 /// How programs begin that take a password behind a flag of one letter, that letter, and whether the password follows it without
 /// a blank.
-const PASSWORD_FLAGS: [(&[u8], u8, bool); 9] = [
+const PASSWORD_FLAGS: [(&[u8], u8, bool); 10] = [
     (b"mysql", b'p', true),
     (b"mariadb", b'p', true),
     (b"sshpass", b'p', true),
@@ -26,6 +26,8 @@ const PASSWORD_FLAGS: [(&[u8], u8, bool); 9] = [
     (b"redis-cli", b'a', false),
     (b"ldap", b'w', false),
     (b"openssl", b'k', false),
+    // Cookies, or the name of a file with them.
+    (b"curl", b'b', false),
 ];
 
 /// How far before its flag a program is looked for, in bytes.
@@ -44,11 +46,11 @@ pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     let sign = sign_length(&bytes[behind..]);
     let is_flag = key.first() == Some(&b'-');
     if sign == 0 && !is_flag {
-        return None;
+        return paired(bytes, name, behind);
     }
-    let is_user = is_flag && USER_FLAGS.contains(&key);
+    let is_user = is_flag && is_user_flag(key);
     let is_flag = is_flag && sign == 0;
-    if !is_user && !names::is_secret(key) && !is_signature(bytes, &name) {
+    if !is_user && !names::is_secret(key) && !is_of_address(bytes, &name) {
         return None;
     }
     let from = if is_flag { name.end } else { behind + sign };
@@ -61,8 +63,11 @@ pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
         // Code compares and maps with longer signs, and what is a secret there stands in quotes. Another flag is no value.
         None if sign > 1 || (is_flag && bytes.get(from) == Some(&b'-')) => return None,
         None => {
-            let is_header = !is_flag && bytes[behind] == b':' && names::is_header(key);
-            unquoted(bytes, from, is_header, outer)
+            let has_colon = !is_flag && bytes[behind] == b':';
+            let is_header = has_colon && names::is_header(key);
+            let typed = (has_colon && !is_header).then(|| typed(bytes, from));
+            let typed = typed.flatten();
+            typed.unwrap_or_else(|| unquoted(bytes, from, is_header, outer))
         }
     };
     let is_secret = !value.is_empty() && (!is_user || has_password(&bytes[value.clone()]));
@@ -92,15 +97,87 @@ pub(super) fn flagged(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let value = match Quote::at(bytes, from) {
         Some(quote) => quoted(bytes, from, quote)?,
         None if !is_joined && bytes.get(from) == Some(&b'-') => return None,
-        None => from..words_end(bytes, from),
+        None => {
+            let word = from..words_end(bytes, from);
+            let is_file = letter == b'b' && !bytes[word.clone()].contains(&b'=');
+            (!is_file).then_some(word)?
+        }
     };
     (!value.is_empty()).then_some(value)
 }
 
-/// Whether a name is that of the signature that gives access to an address of Azure's: `…?sv=…&sig=…`.
-fn is_signature(bytes: &[u8], name: &Range<usize>) -> bool {
+fn is_user_flag(flag: &[u8]) -> bool {
+    let letters = flag
+        .strip_prefix(b"-")
+        .and_then(|rest| rest.strip_suffix(b"u"));
+    letters.is_some_and(|letters| letters.iter().all(u8::is_ascii_alphabetic))
+        || USER_FLAGS.contains(&flag)
+}
+
+/// Shortest value of a parameter of an address that is called a key: a word is not that long.
+const KEY_BYTES_MIN: usize = 16;
+
+/// Whether a name is that of a parameter of an address that gives access: a signature, `…?sv=…&sig=…`, or a key.
+fn is_of_address(bytes: &[u8], name: &Range<usize>) -> bool {
     let is_parameter = name.start > 0 && b"?&".contains(&bytes[name.start - 1]);
-    is_parameter && bytes[name.clone()] == *b"sig" && bytes[name.end] == b'='
+    if !is_parameter || bytes[name.end] != b'=' {
+        return false;
+    }
+    let last = bytes[name.clone()].rsplit(|byte| *byte == b'-').next();
+    let is_one = |names: [&[u8]; 2]| {
+        last.is_some_and(|last| names.iter().any(|name| last.eq_ignore_ascii_case(name)))
+    };
+    let value = &bytes[name.end + 1..];
+    let value = &value[..word_length(value)];
+    is_one([b"sig", b"signature"])
+        || (is_one([b"key", b"appid"])
+            && value.len() >= KEY_BYTES_MIN
+            && value.iter().any(u8::is_ascii_digit))
+}
+
+/// How far before a name in quotes the call is looked for whose first argument it is, and how long the type of a name may be, in
+/// bytes.
+const CODE_BYTES_MAX: usize = 64;
+
+/// Longest secret that is the second of two arguments, in bytes: what is given up is looked at no further.
+const PAIRED_BYTES_MAX: usize = 256;
+
+/// The second of two texts that are all arguments of a call, where the first ends in the name of a secret:
+/// `setdefault("API_KEY", "…")`, `fill("#password", "…")`.
+fn paired(bytes: &[u8], name: Range<usize>, comma: usize) -> Option<Range<usize>> {
+    let opened = Quote::before(bytes, comma).filter(|_| bytes.get(comma) == Some(&b','))?;
+    let before = &bytes[name.start.saturating_sub(CODE_BYTES_MAX)..name.start];
+    let quote = before.iter().rposition(|byte| *byte == opened.sign)?;
+    let is_first = before[..quote.checked_sub(opened.backslashes)?].ends_with(b"(");
+    if !is_first || !names::is_secret(&bytes[name]) {
+        return None;
+    }
+    let from = skip(bytes, comma + 1, b" ");
+    let quote = Quote::at(bytes, from)?;
+    let near = &bytes[..bytes.len().min(from + PAIRED_BYTES_MAX)];
+    let value = quoted(near, from, quote)?;
+    let behind = skip(bytes, closed(bytes, value.end, quote)?, b" ");
+    (!value.is_empty() && bytes.get(behind) == Some(&b')')).then_some(value)
+}
+
+/// The type of a name and the text that it is given: `token: string = "…"`.
+fn typed(bytes: &[u8], from: usize) -> Option<Range<usize>> {
+    let rest = bytes[from..].iter().take(CODE_BYTES_MAX);
+    let is_of_type = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_.[]<>|&'? ".contains(byte);
+    let sign = from + rest.take_while(is_of_type).count();
+    if sign_length(bytes.get(sign..)?) != 1 || bytes[sign] != b'=' {
+        return None;
+    }
+    let begin = skip(bytes, sign + 1, b" ");
+    let quote = Quote::at(bytes, begin)?;
+    let value = quoted(bytes, begin, quote)?;
+    Some(from..closed(bytes, value.end, quote).unwrap_or(value.end))
+}
+
+/// The place behind the quote that ends a text, where it is there: the text may have been cut off.
+fn closed(bytes: &[u8], end: usize, quote: Quote) -> Option<usize> {
+    let sign = end + quote.backslashes;
+    (bytes.get(sign) == Some(&quote.sign)).then_some(sign + 1)
 }
 
 /// The secret behind a word and a blank, where the words around it say that it is one: SQL's `PASSWORD '…'` and
@@ -118,9 +195,23 @@ pub(super) fn spoken(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> 
         name if name.eq_ignore_ascii_case(b"password") => {
             sql_text(bytes, from()).or_else(|| of_netrc(bytes, word.start, from()))
         }
+        name if name.contains(&b'_') && names::is_secret(name) => set(bytes, word.start, from()),
         _ => None,
     }?;
     (!value.is_empty()).then_some(value)
+}
+
+/// What a command sets something to: `aws configure set aws_secret_access_key …`, `setx API_KEY "…"`.
+fn set(bytes: &[u8], name: usize, from: usize) -> Option<Range<usize>> {
+    let is_set = |word: &[u8]| word == b"set" || word == b"setx" || word.ends_with(b":set");
+    let mut before = words_before(bytes, name).skip_while(|word| word.starts_with(b"-"));
+    if !before.next().is_some_and(is_set) || bytes.get(from) == Some(&b'-') {
+        return None;
+    }
+    match Quote::at(bytes, from) {
+        Some(quote) => quoted(bytes, from, quote),
+        None => Some(from..words_end(bytes, from)),
+    }
 }
 
 /// How many words before `BY` the word `IDENTIFIED` may stand: `IDENTIFIED WITH caching_sha2_password BY`.
