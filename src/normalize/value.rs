@@ -723,6 +723,10 @@ mod tests {
             r##"{"text":"[redacted]","selector":"#password"}"##,
         );
         check_sample(
+            r#"{"use_auth":true,"is_secret":false,"secret":"x1"}"#,
+            r#"{"use_auth":true,"is_secret":false,"secret":"[redacted]"}"#,
+        );
+        check_sample(
             r#"{"args":["--password","x1","--token","-v","--host","x2"]}"#,
             r#"{"args":["--password","[redacted]","--token","-v","--host","x2"]}"#,
         );

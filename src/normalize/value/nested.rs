@@ -158,7 +158,7 @@ const NAMED_VALUES: [&str; 3] = ["value", "Value", "text"];
 impl Map {
     /// Whether the next member of arguments, with its value as the sample has it from a place on, holds a secret: its name says
     /// so, or another member, as in the lists of variables and headers, `{"name": "API_KEY", "value": …}`, and in what is typed
-    /// into a page.
+    /// into a page. `true` and `false` are no secrets.
     pub(super) fn holds_secret(
         &mut self,
         key: &str,
@@ -170,7 +170,7 @@ impl Map {
             self.names_secret = names::is_secret(written.as_bytes());
         }
         if !NAMED_VALUES.contains(&key) {
-            return names::is_secret(key.as_bytes());
+            return value.shape != Shape::Flag && names::is_secret(key.as_bytes());
         }
         if !self.names_secret {
             self.unnamed = Some(place..place + written.len());

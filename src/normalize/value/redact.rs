@@ -638,6 +638,8 @@ mod tests {
             "echo hello | sudo tee -a /etc/x; echo y | apt-get install -S",
             "dapi_client_for_the_endpoints_of_the_data_api_of_ours",
             "hvs.example-of-a-name-in-lower-case",
+            "npm i @scope/pkg@1.2.3 react@18.3.0-rc.1 && go get a.b/c@v1.2.3 && ssh bob@10.0.0.1",
+            "Unexpected token: '}' and unexpected token: else",
             "curl -c cookies.txt -b cookies.txt https://a.b/c?key=user_name&appid=12",
             "fields(\"id\", \"password\", \"email\") and [\"password\", \"email\"]",
             "f(\"password\", name) and g(\"password\", \"a\", 1)",

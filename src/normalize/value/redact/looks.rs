@@ -231,7 +231,10 @@ pub(super) fn email(bytes: &[u8], at: usize, floor: usize) -> Option<Range<usize
         .take_while(|byte| is_word(**byte) || matches!(byte, b'.' | b'+' | b'-' | b'%' | b':'))
         .count();
     let domain = &bytes[at + 1..][..host_length(&bytes[at + 1..])];
-    let has_dot = domain.iter().skip(1).any(|byte| *byte == b'.');
+    // What ends in a number is a version of a package, or an address without a name.
+    let mut labels = domain.rsplit(|byte| *byte == b'.');
+    let is_named = |label: &[u8]| label.len() >= 2 && label[0].is_ascii_alphabetic();
+    let has_dot = labels.next().is_some_and(is_named) && labels.next().is_some();
     let has_colon = bytes[at - local..at].contains(&b':');
     (local > 0 && !domain.is_empty() && (has_dot || has_colon))
         .then_some(at - local..at + 1 + domain.len())

@@ -50,7 +50,8 @@ pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     }
     let is_user = is_flag && is_user_flag(key);
     let is_flag = is_flag && sign == 0;
-    if !is_user && !names::is_secret(key) && !is_of_address(bytes, &name) {
+    let is_secret = names::is_secret(key) && !is_of_grammar(bytes, &name);
+    if !is_user && !is_secret && !is_of_address(bytes, &name) {
         return None;
     }
     let from = if is_flag { name.end } else { behind + sign };
@@ -133,6 +134,14 @@ fn is_of_address(bytes: &[u8], name: &Range<usize>) -> bool {
         || (is_one([b"key", b"appid"])
             && value.len() >= KEY_BYTES_MIN
             && value.iter().any(u8::is_ascii_digit))
+}
+
+/// Whether a token is one of a text that is parsed: `unexpected token: 'else'`.
+fn is_of_grammar(bytes: &[u8], name: &Range<usize>) -> bool {
+    bytes[name.clone()].eq_ignore_ascii_case(b"token")
+        && words_before(bytes, name.start)
+            .next()
+            .is_some_and(|word| word.eq_ignore_ascii_case(b"unexpected"))
 }
 
 /// How far before a name in quotes the call is looked for whose first argument it is, and how long the type of a name may be, in
