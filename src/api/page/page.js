@@ -14,6 +14,8 @@ const AGAIN_MS = 2000;
 const ANSWER_MS = 10000;
 /** Longest silence of the stream, which otherwise has a comment every 15 seconds. */
 const SILENCE_MS = 40000;
+/** How often the list asks on while no run passes its filter: a thousand runs are looked at for each answer. */
+const LOOKS_MAX = 10;
 /** Warnings in runs that the list does not show: so many are remembered, and so many shown. */
 const ELSEWHERE_KEPT = 100;
 const ELSEWHERE_SHOWN = 5;
@@ -175,7 +177,11 @@ function elsewhere(runs) {
 async function list(query) {
   const status = query.get("status") ?? "";
   const parameters = new URLSearchParams({ limit: 50, status, page_token: query.get("page_token") ?? "" });
-  const page = await ask(`v1/runs?${parameters}`);
+  let page = await ask(`v1/runs?${parameters}`);
+  for (let looks = 1; looks < LOOKS_MAX && page.runs.length === 0 && page.next_page_token; looks += 1) {
+    parameters.set("page_token", page.next_page_token);
+    page = await ask(`v1/runs?${parameters}`);
+  }
   const part = (name, text) =>
     element("a", text, { href: name ? `#?status=${name}` : "#", "aria-current": name === status ? "page" : null });
   const shown = [
@@ -185,7 +191,9 @@ async function list(query) {
   if (page.runs.length > 0) {
     const table = element("table", [element("thead", head()), element("tbody", page.runs.map(row))]);
     shown.push(element("div.wide", table));
-  } else if (!page.next_page_token) {
+  } else if (page.next_page_token) {
+    shown.push(element("p", "No such runs so far; there are older ones."));
+  } else {
     const none = status ? "No such runs." : "No runs yet. In the shell from which an agent is started, ";
     shown.push(element("p", status ? none : [none, element("code", "eddy doctor"), " says whether its telemetry comes here."]));
   }
