@@ -60,6 +60,28 @@ fn model_calls_that_fail() {
     check(&recovers, &[]);
 }
 
+/// Given retries of a call that are told of without its tool, they are counted once where the call is made again for all to see,
+/// and as they are told where it is not.
+#[test]
+fn retries_told_without_a_tool() {
+    let storms = |events: &[Value]| -> Vec<Value> {
+        let mut answer = checked("", events);
+        let warnings = answer["runs"][0]["warnings"].as_array_mut().expect("some");
+        warnings.retain(|warning| warning["rule"] == "retry_storm");
+        let told = |warning: &Value| json!([warning["tool"], warning["count"]]);
+        warnings.iter().map(told).collect()
+    };
+    let fails = || failed("fetch", "GET /orders", "no such host: orders.local");
+    let retry = || json!({"kind": "retry"});
+    let told = vec![vec![fails(), retry()]; 5].concat();
+    assert_eq!(storms(&told), [json!(["fetch", 4])]);
+    let alone = [vec![fails()], vec![retry(); 4]].concat();
+    assert_eq!(storms(&alone), [json!([null, 4])]);
+    let passes = [fails(), retry(), call("fetch", "GET /orders", "none")];
+    let passes = vec![passes; 3].concat();
+    assert_eq!(storms(&passes), [json!([null, 3])]);
+}
+
 /// Given failures that may pass, of other calls each, they are taken to stay when there are a dozen in a row; not where one of the
 /// calls goes well, or the agent waits.
 #[test]

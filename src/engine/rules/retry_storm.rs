@@ -15,9 +15,9 @@
 //!
 //! # When it stays silent
 //! Where the profile infers, a success of the tool, another error or something done in between starts its count anew, and
-//! retries that the framework reports of a tool are not counted again. Failures that may pass by themselves (too many requests,
-//! time-outs) need more retries, and a retry after a markedly longer pause than the one before is an honest one and does not
-//! count. Nor does a look that fails after a pause or a `sleep`, as long as it may wait.
+//! retries that the framework reports of a tool, or just before a call that is one, are not counted again. Failures that may
+//! pass by themselves (too many requests, time-outs) need more retries, and a retry after a markedly longer pause than the one
+//! before is an honest one and does not count. Nor does a look that fails after a pause or a `sleep`, as long as it may wait.
 
 use crate::engine::event::{Event, Text};
 use crate::engine::fold::Fold;
@@ -64,9 +64,9 @@ pub(super) fn observe_call(
     let previous = newest.find(|(_, mark)| mark.tool == judged.tool_hash);
     // What was done in between may have mended the cause.
     let untouched = |back: &u64| fold.totals.acted_at + back <= judged.number;
-    let previous = previous
-        .filter(|(back, _)| untouched(back))
-        .map(|(_, mark)| mark);
+    let previous = previous.filter(|(back, _)| untouched(back));
+    let since = previous.map_or(u64::MAX, |(back, _)| judged.number.saturating_sub(back));
+    let previous = previous.map(|(_, mark)| mark);
     let tried = previous.filter(|mark| mark.outcome == Outcome::Failed && mark.key() == judged.key);
     // What may pass by itself is told in other words each time: another port, a time-out and then a broken connection.
     let same = previous.is_some_and(|mark| judged.tries_again(mark))
@@ -79,6 +79,7 @@ pub(super) fn observe_call(
         fold.tallies.end(RULE, tool);
         return None;
     }
+    take_back(fold, since);
     let tally = fold.tallies.of(RULE, tool);
     if judged.waiting.patient || (judged.transient && judged.waiting.backs_off) {
         return None;
@@ -86,6 +87,21 @@ pub(super) fn observe_call(
     tally.add(judged);
     (tally.count >= needed(settings, judged.transient))
         .then(|| Finding::of_calls(tally, tool, judged))
+}
+
+/// Takes back a retry that was reported without its tool since the call with this number: the call made again shows it itself.
+fn take_back(fold: &mut Fold, since: u64) {
+    if !fold.tallies.has(RULE, WHOLE_RUN) {
+        return;
+    }
+    let reported = fold.tallies.of(RULE, WHOLE_RUN);
+    if reported.number < since {
+        return;
+    }
+    reported.count = reported.count.saturating_sub(1);
+    if reported.count == 0 {
+        fold.tallies.end(RULE, WHOLE_RUN);
+    }
 }
 
 pub(super) fn observe_model(fold: &mut Fold, call: &Call<'_>, policy: &Policy) -> Option<Finding> {
