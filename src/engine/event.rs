@@ -380,6 +380,20 @@ impl Value {
     }
 }
 
+/// Marks the id of a call that its provider did not give.
+const OF_PLACE: u64 = 0xffff << 48;
+
+/// The id of a call to which its provider gave none, by the hash of the place at which a model asked for it. Reports of the
+/// call that are no messages may have an id of their own.
+pub(crate) fn id_of_place(hash: u64) -> u64 {
+    hash | OF_PLACE
+}
+
+/// Whether an id is of that kind. By chance, one in 65,536 ids that were given seems to be.
+pub(crate) fn is_of_place(id: u64) -> bool {
+    id & OF_PLACE == OF_PLACE
+}
+
 /// One report of a model call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelCall {

@@ -18,7 +18,7 @@ use self::card::{Card, Kind};
 use self::packed::{Reader, Sample};
 use self::place::Place;
 use self::traces::{REPORTS_MAX, TraceNumber, Traces};
-use super::event::{Event, TraceId};
+use super::event::{Event, TraceId, is_of_place};
 use super::hash::mix;
 
 /// Most reports that a run keeps to put late ones into their place: as many as the agents of a run send in some seconds, which
@@ -197,7 +197,7 @@ impl Window {
         let without_id = without_id(card.kind);
         let any = |any, other: &u32| any | (other & !ASKED == sign) | (*other == without_id);
         let is_known = sign == without_id || self.signs[..before].iter().fold(false, any);
-        is_known && (self.may_share(before, sign, card) || self.answers(before, sign, asked))
+        is_known && (self.may_share(before, sign, card) || self.answers(before, sign, card, asked))
     }
 
     /// Whether a report and one before it may tell of one call.
@@ -214,12 +214,12 @@ impl Window {
     }
 
     /// Whether a report may belong to a call that knows its id only from the model's answer, which is none of these.
-    fn answers(&self, before: usize, sign: u32, asked: &[usize]) -> bool {
+    fn answers(&self, before: usize, sign: u32, card: &Card, asked: &[usize]) -> bool {
         let others = &self.signs[..before];
         let wanted = sign | ASKED;
         let is_taken = |(place, other): (usize, &u32)| *other == wanted && !asked.contains(&place);
         others.contains(&wanted)
-            && others.contains(&TOOL_WITHOUT_ID)
+            && (others.contains(&TOOL_WITHOUT_ID) || card.call_id().is_some_and(is_of_place))
             && others.iter().enumerate().any(is_taken)
     }
 

@@ -17,7 +17,7 @@ use crate::otlp::{SpanView, ValueView};
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::texts::{event_text, json_text, member_text, messages_text};
 use super::value::{self, Object};
-use super::{fingerprint, hand_offs, names};
+use super::{fingerprint, hand_offs, history, names};
 
 /// The tool with which smolagents' agents give their answer.
 pub(super) const FINAL_ANSWER: &str = "final_answer";
@@ -212,7 +212,7 @@ impl<'a> Asked<'a> {
         }
         let arguments = self.arguments.as_deref();
         Some(ToolCall {
-            call_id: Some(value::id_hash(&[self.id.as_bytes()])),
+            call_id: Some(history::call_id(&self.id)),
             input: arguments.map_or(Recorded::NotRecorded, |text| value::input_json(how, text)),
             hands_off: hand_offs::hands_off(&tool),
             manner: fingerprint::manner(

@@ -22,7 +22,7 @@ use crate::otlp::{SpanView, ValueView};
 
 use super::answer::{Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use super::facts::{ASKED_MAX, Facts, Slot};
-use super::history::History;
+use super::history::{self, History};
 use super::texts::{event_text, json_text, member_text, messages_text};
 use super::value::{self, Object};
 use super::{ended, names, wrappers};
@@ -46,7 +46,7 @@ impl ToolAnswer<'_> {
         let (content, said) = ended::told("", None, whole, content.as_deref());
         let content = content.as_deref();
         ToolCall {
-            call_id: Some(value::id_hash(&[self.id.as_bytes()])),
+            call_id: Some(history::call_id(&self.id)),
             output: content.map_or(Recorded::NotRecorded, |text| value::output_json(how, text)),
             error: said.or_else(|| {
                 self.failed

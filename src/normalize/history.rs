@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 
 use memchr::memmem;
 
+use crate::engine::event::id_of_place;
+
 use super::answer::{self, Asked};
 use super::facts::ASKED_MAX;
 use super::given::{self, ToolAnswer};
@@ -182,10 +184,23 @@ struct Place {
     messages: usize,
 }
 
+/// What the id of a place begins with.
+const OF_PLACE: char = '@';
+
 impl Place {
     /// What stands for the id of one of the calls that the answer asks for.
     fn id(&self, nth: usize) -> String {
-        format!("@{:x}.{}.{nth}", self.history, self.messages)
+        format!("{OF_PLACE}{:x}.{}.{nth}", self.history, self.messages)
+    }
+}
+
+/// The hash of the id under which messages speak of a call.
+pub(super) fn call_id(id: &str) -> u64 {
+    let hash = value::id_hash(&[id.as_bytes()]);
+    if id.starts_with(OF_PLACE) {
+        id_of_place(hash)
+    } else {
+        hash
     }
 }
 

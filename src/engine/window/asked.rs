@@ -1,11 +1,11 @@
 //! What a model asked for, and the call that came of it.
 //!
 //! An answer that asks for tools names id, tool and arguments of each call ([`Body::Asked`]); the reports of the call may
-//! leave out any of these. What was asked for is found by the id, else it is the first of the newest answer that asked for
-//! this tool with these arguments and that no other call has taken. By itself it is no call: whether the tool ran, other
-//! reports tell.
+//! leave out any of these. What was asked for is found by the id. Where the call or what was asked for has none from the
+//! provider, it is the first of the newest answer that asked for this tool with these arguments and that no other call has
+//! taken. By itself it is no call: whether the tool ran, other reports tell.
 
-use crate::engine::event::{Body, Event, Recorded, ToolCall};
+use crate::engine::event::{Body, Event, Recorded, ToolCall, is_of_place};
 
 use super::calls::Call;
 
@@ -57,9 +57,12 @@ impl<'a> Call<'a> {
     fn may_come_of(&self, asked: &Asked<'_>) -> bool {
         let same_tool = self.tool == Some(&asked.call.tool);
         let unnamed = self.tool.is_some_and(|tool| tool.is_empty());
+        let is_of_place = asked.call.call_id.is_some_and(is_of_place);
         match self.call_id {
-            Some(_) => self.call_id == asked.call.call_id && (same_tool || unnamed),
-            None => {
+            Some(_) if unnamed || !is_of_place => {
+                self.call_id == asked.call.call_id && (same_tool || unnamed)
+            }
+            _ => {
                 same_tool
                     && self.first.1.trace == asked.event.trace
                     && !self.differs_from(&asked.call.input)

@@ -182,7 +182,7 @@ impl<'a> Step<'a> {
         match (self, &event.body) {
             (Self::Tool(call), Body::ToolCall(report)) => {
                 let same_tool = report.tool.is_empty() || call.tool == Some(&report.tool);
-                call.call_id.is_none() && same_tool && call.is_asked_as(report.call_id)
+                call.call_id != report.call_id && same_tool && call.is_asked_as(report.call_id)
             }
             _ => false,
         }
@@ -433,7 +433,7 @@ impl Spoken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::event::TraceId;
+    use crate::engine::event::{TraceId, id_of_place};
     use crate::engine::witness::Witness;
 
     fn model(span: u8, parent: u8, times: (u64, u64), call: ModelCall) -> Event {
@@ -905,6 +905,62 @@ mod tests {
             answer(72, 9),
         ];
         assert_eq!(calls(&window), ["t(2) = 8 (30, 35)", "t(0) = 9 (31, 36)"]);
+    }
+
+    /// Given messages in which calls have no ids, and spans that have some: what was asked for and what was answered belong to
+    /// the span of that tool and its arguments. A call that is made again is a call of its own, and so is one of which there is
+    /// no span.
+    #[test]
+    fn ids_of_places_belong_to_spans_with_ids() {
+        let id = |place: u64| Some(id_of_place(place));
+        let asked = |place: u64, input| {
+            let at = place * 100;
+            event(
+                place as u8,
+                (at, at + 5),
+                Body::Asked(tool("t", id(place), value(input))),
+            )
+        };
+        let span = |place: u64, input| {
+            let at = place * 100 + 10;
+            let call = tool("t", Some(place), value(input));
+            event(place as u8 + 50, (at, at + 5), Body::ToolCall(call))
+        };
+        let answer = |place: u64, output| {
+            let at = place * 100 + 100;
+            let call = ToolCall {
+                output: value(output),
+                ..tool("", id(place), Recorded::NotRecorded)
+            };
+            event(0, (at, at), Body::ToolCall(call))
+        };
+        let window = [
+            asked(1, 1),
+            span(1, 1),
+            asked(2, 1),
+            answer(1, 8),
+            span(2, 1),
+            asked(3, 1),
+            answer(2, 9),
+            answer(3, 7),
+            span(4, 2),
+        ];
+        assert_eq!(
+            calls(&window),
+            [
+                "t(1) = 8 (110, 115)",
+                "t(1) = 9 (210, 215)",
+                "t(1) = 7 (305, 400)",
+                "t(2) = 0 (410, 415)"
+            ]
+        );
+        let given = |id| event(1, (10, 20), Body::Asked(tool("t", Some(id), value(1))));
+        let answered = event(
+            0,
+            (150, 150),
+            Body::ToolCall(tool("", Some(71), Recorded::NotRecorded)),
+        );
+        assert_eq!(calls(&[given(71), span(1, 1), answered]).len(), 2);
     }
 
     /// Given a call of which there is nothing but what the model asked for and what it was answered, it is known by these,
