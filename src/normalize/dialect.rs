@@ -5,6 +5,7 @@
 //! trusted (`openinference.span.kind` before `gen_ai.operation.name`, and so on).
 
 mod agentscope;
+mod bifrost;
 mod claude_code;
 mod codex;
 mod eino;
@@ -76,6 +77,7 @@ impl Dialect {
             Self::Monocle => monocle::span(reading),
             Self::OpenClaw => openclaw::span(reading),
             Self::OpenRouter => openrouter::span(reading),
+            Self::Bifrost => bifrost::span(reading),
             Self::Plain => plain::span(reading),
             // Its spans are internals of the program; everything an agent did is in its log records.
             Self::Codex => Outcome::Noise,

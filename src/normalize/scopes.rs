@@ -48,6 +48,8 @@ pub(super) enum Dialect {
     OpenClaw,
     /// `OpenRouter`'s broadcast of the requests that pass through it.
     OpenRouter,
+    /// Bifrost's plugin for OpenTelemetry, of the requests that pass through it.
+    Bifrost,
     /// Whoever says in a key of its own which kind of span it is.
     Plain,
     /// Nobody we know.
@@ -80,7 +82,10 @@ impl Dialect {
             "xai",
         ];
         let Some(what) = watched(scope_name) else {
-            return matches!(Self::of_scope(scope_name), Self::None | Self::Langfuse);
+            return matches!(
+                Self::of_scope(scope_name),
+                Self::None | Self::Langfuse | Self::Bifrost
+            );
         };
         let is_one = |part: &str| CLIENTS.iter().any(|name| part.starts_with(name));
         what.split('.').any(is_one) && !what.contains("agents")
@@ -99,6 +104,7 @@ impl Dialect {
             "github.com/cloudwego/eino-ext/callbacks/apmplus" => Self::Eino,
             "openclaw" => Self::OpenClaw,
             "openrouter" => Self::OpenRouter,
+            "bifrost" => Self::Bifrost,
             LLAMA_INDEX => Self::LlamaIndex,
             MONOCLE => Self::Monocle,
             // The last is its maker's own, whatever the name says.
