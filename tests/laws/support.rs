@@ -9,7 +9,7 @@ use eddy::engine::event::{
 use eddy::engine::policy::Policy;
 use eddy::engine::warning::Change;
 use eddy::engine::{Input, RunState, RunView, step};
-use proptest::prelude::{Just, Strategy, prop_oneof};
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestRunner};
 
 /// The built-in profiles, and one that has others for some agents and tools.
@@ -102,6 +102,12 @@ pub(crate) fn call(
     }
 }
 
+/// The id of a call in messages: given by the provider, else that of a place, which no report of a tool has.
+fn id_in_messages() -> impl Strategy<Value = u64> {
+    (0_u64..40, any::<bool>())
+        .prop_map(|(id, is_given)| if is_given { id } else { id | 0xffff << 48 })
+}
+
 pub(crate) fn body() -> impl Strategy<Value = Body> {
     let agent = || name(&["triage", "researcher", "writer"]);
     prop_oneof![
@@ -109,11 +115,11 @@ pub(crate) fn body() -> impl Strategy<Value = Body> {
             .prop_map(|(tool, input, output, error, call_id)| Body::ToolCall(ToolCall {
                 error, ..call(tool, call_id, input, output)
             })),
-        2 => (name(&["search", "read"]), recorded(), 0_u64..40).prop_map(|(tool, input, call_id)| {
+        2 => (name(&["search", "read"]), recorded(), id_in_messages()).prop_map(|(tool, input, call_id)| {
             Body::Asked(call(tool, Some(call_id), input, Recorded::NotRecorded))
         }),
         // An answer to a call that it does not name.
-        1 => (recorded(), 0_u64..40).prop_map(|(output, call_id)| {
+        1 => (recorded(), id_in_messages()).prop_map(|(output, call_id)| {
             Body::ToolCall(call(Text::default(), Some(call_id), Recorded::NotRecorded, output))
         }),
         4 => (0_u64..900, 0_u32..3).prop_map(|(tokens, asked)| Body::ModelCall(ModelCall {
