@@ -300,10 +300,13 @@ impl Plan {
 
     /// Where there was a store it is waited for: its disk may not be mounted just now, and in a new one nothing would be found.
     async fn start_again(&self, had_store: bool) -> Result<(Shards, Exporters), StartError> {
-        let dir = self.dir.clone();
-        // It may hang.
-        let looking = tokio::task::spawn_blocking(move || Store::is_in(&dir));
-        if had_store && !looking.await.unwrap_or(true) {
+        let is_there = async || {
+            let dir = self.dir.clone();
+            // It may hang.
+            let looking = tokio::task::spawn_blocking(move || Store::is_in(&dir));
+            looking.await.unwrap_or(true)
+        };
+        if had_store && !is_there().await {
             return Err(StartError::Opening {
                 dir: self.dir.clone(),
                 problem: "it is not there any more; is the disk mounted?".to_owned(),

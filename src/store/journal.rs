@@ -170,8 +170,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether some segment holds nothing from position `start` on, and nothing from `keep_from` on either, unless there
-    /// are too many.
+    /// Whether some segment holds nothing from position `start` on, and nothing from `keep_from` on either, unless all
+    /// take more than may be kept for that.
     pub(super) fn can_free(&self, start: u64, keep_from: u64) -> bool {
         let bytes: u64 = self.full.iter().map(|full| full.bytes).sum();
         let start = if bytes > KEPT_BYTES_MAX {

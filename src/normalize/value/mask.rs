@@ -363,7 +363,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(input: &str, expected: &str) {
+    pub(super) fn check(input: &str, expected: &str) {
         assert_eq!(&*text(input), expected, "masking {input:?}");
     }
 

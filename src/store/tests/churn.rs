@@ -151,9 +151,13 @@ async fn a_gap_in_the_journal_has_runs_counted_anew() {
         store.commit(turn(round, &Turn::default())).await.unwrap();
         if round == NOTED {
             store.needed_from(0, NOTED);
-            while store.inner.shared.journal_start.load(Ordering::Acquire) < NOTED {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            let noted = async {
+                while store.inner.shared.journal_start.load(Ordering::Acquire) < NOTED {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            };
+            let waited = tokio::time::timeout(Duration::from_secs(30), noted).await;
+            waited.expect("the number of runs is noted");
         }
     }
     settled(&store).await;

@@ -153,12 +153,8 @@ fn holds(text: &[u8], part: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::super::tests::is_soon;
+    use super::super::tests::check;
     use super::super::text;
-
-    #[track_caller]
-    fn check(input: &str, expected: &str) {
-        assert_eq!(&*text(input), expected, "masking {input:?}");
-    }
 
     /// Given a table of what there is, with an age each, the ages are masked; without such a header, what looks alike stays.
     #[test]
