@@ -5,8 +5,14 @@
 //! are logged. What came through a pipe is there only once, and is never looked at again. What counts as a loop (`detectors`,
 //! `tools`, `guard`) applies from the next report on, which is read and judged by it; everything else waits for a restart, and
 //! the log names it.
+//!
+//! The files may lie on a disk that hangs. So they are read beside, one reading at a time, and whoever leaves waits for none.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::config::{self, Loaded, Mistakes, Sources};
 use crate::daemon::Daemon;
@@ -15,9 +21,12 @@ use crate::telemetry::events::{ConfigRefused, ConfigTaken};
 /// How often the file is looked at; after a change, it must be the same once more.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// A reading that takes longer is told of: nothing else says why a change does not apply.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// What a daemon was told, and where that stands.
 pub(super) struct Reloader {
-    sources: Sources,
+    sources: Arc<Sources>,
     /// What the daemon works with.
     loaded: Loaded,
     /// What the file said when it was read last.
@@ -40,7 +49,7 @@ impl Reloader {
             Some(_) => None,
         };
         Ok(Self {
-            sources,
+            sources: Arc::new(sources),
             loaded,
             seen: Ok(read.clone()),
             read: Ok(read),
@@ -49,8 +58,26 @@ impl Reloader {
         })
     }
 
-    /// Waits until the configuration is to be read again. May be dropped and called anew at any time.
-    pub(super) async fn wait(&mut self) {
+    /// Waits until the configuration has changed or is to be read again, and answers with what it says now. A mistake in it is
+    /// logged, and the next change waited for. Who drops this leaves.
+    pub(super) async fn next(&mut self) -> Loaded {
+        loop {
+            self.wait().await;
+            match self.load().await {
+                Ok(loaded) => return loaded,
+                Err(mistakes) => {
+                    let mistakes = mistakes.to_string();
+                    ConfigRefused {
+                        mistakes: &mistakes,
+                    }
+                    .emit();
+                }
+            }
+        }
+    }
+
+    /// Waits until the file is to be taken as it was read.
+    async fn wait(&mut self) {
         loop {
             tokio::select! {
                 () = self.signal.next() => {
@@ -58,11 +85,11 @@ impl Reloader {
                         tracing::warn!("there is no configuration to read again: {reason}");
                         continue;
                     }
-                    self.read = config::read_again(&self.sources);
+                    self.read = self.look().await;
                     return;
                 }
                 () = tokio::time::sleep(LOOK_EVERY), if self.once.is_none() => {
-                    let now = config::read_again(&self.sources);
+                    let now = self.look().await;
                     let is_at_rest = now == self.seen;
                     self.seen.clone_from(&now);
                     if is_at_rest && now != self.read {
@@ -74,19 +101,20 @@ impl Reloader {
         }
     }
 
-    /// Has the daemon work with what was read, if it is right.
-    pub(super) async fn reload(&mut self, daemon: &Daemon) {
-        let read = self.read.clone();
-        let loaded = match read.and_then(|text| config::load_read(&text, &self.sources)) {
-            Ok(loaded) => loaded,
-            Err(mistakes) => {
-                let mistakes = mistakes.to_string();
-                return ConfigRefused {
-                    mistakes: &mistakes,
-                }
-                .emit();
-            }
-        };
+    /// What the file says.
+    async fn look(&self) -> Result<String, Mistakes> {
+        let sources = Arc::clone(&self.sources);
+        beside(move || config::read_again(&sources)).await
+    }
+
+    /// Checks what was read, for which the files are read that it names.
+    async fn load(&self) -> Result<Loaded, Mistakes> {
+        let (read, sources) = (self.read.clone(), Arc::clone(&self.sources));
+        beside(move || config::load_read(&read?, &sources)).await
+    }
+
+    /// Has the daemon work with what was read.
+    pub(super) async fn take(&mut self, loaded: Loaded, daemon: &Daemon) {
         let waiting = self.loaded.differences(&loaded);
         let is_same = loaded.settings.policy == self.loaded.settings.policy;
         daemon.set_policy(&loaded.settings.policy).await;
@@ -100,6 +128,22 @@ impl Reloader {
         // What waits for a restart is named again until then.
         self.loaded.take_policy(loaded);
     }
+}
+
+/// Reads on a thread that may wait for a disk, and says so where it does.
+async fn beside<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {
+    let mut reading = spawn_blocking(read);
+    let in_time = timeout(PATIENCE, &mut reading).await;
+    if in_time.is_err() {
+        tracing::warn!(
+            "a file of the configuration does not answer; it is waited for, and what has changed does not apply until then"
+        );
+    }
+    let read = match in_time {
+        Ok(read) => read,
+        Err(_) => reading.await,
+    };
+    read.expect("reading does not panic, and nobody cancels it")
 }
 
 #[cfg(unix)]

@@ -62,22 +62,22 @@ pub(super) async fn until_stopped(
     let outcome = loop {
         let changed = async {
             match &mut reloader {
-                Some(reloader) => reloader.wait().await,
+                Some(reloader) => reloader.next().await,
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
+        let loaded = tokio::select! {
             () = &mut asked => break Ok(()),
             broken = daemon.broken() => break Err(Failure::Other(broken.to_string())),
-            () = changed => {}
-        }
+            loaded = changed => loaded,
+        };
         let Some(reloader) = &mut reloader else {
             continue;
         };
         // It waits for the disk.
         tokio::select! {
             () = &mut asked => break Ok(()),
-            () = reloader.reload(&daemon) => {}
+            () = reloader.take(loaded, &daemon) => {}
         }
     };
     daemon.stop().await;

@@ -4,7 +4,9 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::AnyValue;
@@ -383,4 +385,54 @@ fn what_comes_through_a_pipe_is_read_once() {
         reloaded(&daemon, "refused", 1).await;
         says(&daemon, "it is no regular file").await;
     });
+}
+
+/// Given a file of the configuration that does not answer (a pipe that nobody writes stands for it), the log says that it is
+/// waited for, all signals meanwhile are one, and the daemon goes on once it answers. While it does not, the daemon hears that it
+/// is to stop, and leaves in time.
+#[cfg(unix)]
+#[test]
+fn a_file_that_does_not_answer_holds_up_no_signal() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
+    let (config, prices) = (path("eddy.yaml"), path("prices.yaml"));
+    let service = "service: {shutdown_deadline: 2s}\n";
+    put(&config, service);
+    let of_file = config.to_string_lossy().into_owned();
+    let arguments = ["--config", of_file.as_str()];
+    let mut daemon = Daemon::start_with(&path("data"), free_port(), &arguments);
+    let pipe = || {
+        let made = Command::new("mkfifo").arg(path("pipe")).status();
+        assert!(made.expect("there is such a command").success());
+        fs::rename(path("pipe"), &prices).expect("it can be renamed");
+    };
+    pipe();
+    let text = format!(
+        "normalize: {{prices_file: {}}}\n{service}",
+        prices.display()
+    );
+    put(&config, &text);
+    runtime().block_on(async {
+        says(&daemon, "does not answer").await;
+        for _ in 0..5 {
+            daemon.signal("HUP");
+        }
+        let sent = Sender::new(daemon.grpc).traces(looping(1, 0, 3)).await;
+        sent.expect("work goes on");
+        let written = fs::OpenOptions::new().write(true).open(&prices);
+        let written = written.expect("somebody reads it");
+        put(&prices, "");
+        drop(written);
+        // What the signals ask for comes behind it, once.
+        reloaded(&daemon, "taken", 2).await;
+        pipe();
+        daemon.signal("HUP");
+        let said = || daemon.stderr.lock().expect("whole").clone();
+        until(async || (said().matches("does not answer").count() == 2).then_some(())).await;
+        assert_eq!(reloads(&daemon, "taken").await, 2);
+    });
+    daemon.signal("TERM");
+    let began = Instant::now();
+    assert_eq!(daemon.wait().code(), Some(0));
+    assert!(began.elapsed() < Duration::from_secs(5));
 }
