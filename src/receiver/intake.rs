@@ -49,7 +49,7 @@ struct Inner {
 enum Inbox {
     Shards(BTreeMap<Tenant, TenantShards>),
     #[cfg(test)]
-    Fake(Fake),
+    Fake(Arc<Fake>),
 }
 
 impl Inbox {
@@ -71,23 +71,37 @@ impl Inbox {
         }
     }
 
-    /// By what the tenant's reports are read and judged at present.
-    fn policy(&self, tenant: &Tenant) -> Result<NamedPolicy, Refusal> {
+    /// Who takes the tenant's reports at present.
+    fn taker(&self, tenant: &Tenant) -> Result<Taker, Refusal> {
         match self {
-            Self::Shards(tenants) => Ok(shards_of(tenants, tenant)?.policy()),
+            Self::Shards(tenants) => shards_of(tenants, tenant).map(Taker::Shards),
             #[cfg(test)]
-            Self::Fake(_) => Ok(Fake::policy()),
+            Self::Fake(fake) => Ok(Taker::Fake(Arc::clone(fake))),
+        }
+    }
+}
+
+/// Who takes the reports of one request. They go to the shards by whose policy they were read: the store of others, over the same
+/// directory, need not have that policy any more.
+enum Taker {
+    Shards(Shards),
+    #[cfg(test)]
+    Fake(Arc<Fake>),
+}
+
+impl Taker {
+    /// By what the reports are to be read and judged.
+    fn policy(&self) -> NamedPolicy {
+        match self {
+            Self::Shards(shards) => shards.policy(),
+            #[cfg(test)]
+            Self::Fake(_) => Fake::policy(),
         }
     }
 
-    async fn submit(
-        &self,
-        tenant: &Tenant,
-        reports: Vec<Report>,
-        policy: NamedPolicy,
-    ) -> Result<(), Refusal> {
+    async fn submit(&self, reports: Vec<Report>, policy: NamedPolicy) -> Result<(), Refusal> {
         match self {
-            Self::Shards(tenants) => shards_of(tenants, tenant)?.submit(reports, policy).await,
+            Self::Shards(shards) => shards.submit(reports, policy).await,
             #[cfg(test)]
             Self::Fake(fake) => fake.submit(reports),
         }
@@ -121,7 +135,7 @@ impl Intake {
     pub(super) fn over(in_flight_bytes_max: usize, fake: Fake) -> Self {
         Self::with_inbox(
             Arc::new(Normalizer::new()),
-            Inbox::Fake(fake),
+            Inbox::Fake(Arc::new(fake)),
             Limits::default(),
             in_flight_bytes_max,
             None,
@@ -272,15 +286,16 @@ impl Intake {
     ) -> Result<Accepted, Refused> {
         // While it arrived others may have filled the inboxes.
         self.turn_away(tenant, signal)?;
-        let policy = self.0.inbox.policy(tenant);
-        let policy = policy.map_err(|refusal| busy(&refusal))?;
+        let taker = self.0.inbox.taker(tenant);
+        let taker = taker.map_err(|refusal| busy(&refusal))?;
+        let policy = taker.policy();
         let (tally, reports) = self.read(signal, request, &policy, share).await?;
         tally.count(self.counters(), signal);
         let accepted = tally.verdict(written)?;
         let submitted = if reports.is_empty() {
             Ok(())
         } else {
-            self.0.inbox.submit(tenant, reports, policy).await
+            taker.submit(reports, policy).await
         };
         if let Some(items) = self.counters().items(signal) {
             let outcome = if submitted.is_ok() {

@@ -32,6 +32,7 @@ mod open;
 mod options;
 mod pending;
 mod pieces;
+mod policies;
 mod reads;
 mod rebuild;
 pub mod records;
@@ -43,6 +44,7 @@ mod threads;
 mod turn;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -384,8 +386,10 @@ impl Shared {
         let syncs = self.log.is_some();
         let start = self.journal_start.load(Ordering::Acquire);
         let keep_from = self.kept_for_snapshots();
-        let recover = |found| self.recover(found);
+        let mut policies = BTreeSet::new();
+        let recover = |found| self.recover(found, &mut policies);
         let mut journal = Journal::open(&self.journal_dir(), syncs, start, keep_from, recover)?;
+        self.forget_policies(&policies)?;
         prepare(&mut journal);
         let given = self.position.load(Ordering::Acquire);
         let newest = journal.newest().max(start - 1).max(given);

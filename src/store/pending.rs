@@ -147,13 +147,18 @@ impl Shared {
         Ok(())
     }
 
-    /// Does again what a crash may have left undone.
-    pub(super) fn recover(&self, found: Found) -> Result<(), StoreError> {
+    /// Does again what a crash may have left undone, and notes which policies the record names.
+    pub(super) fn recover(
+        &self,
+        found: Found,
+        policies: &mut BTreeSet<u64>,
+    ) -> Result<(), StoreError> {
         match found {
             Found::Record {
                 position, payload, ..
             } => match decode_keys(&payload) {
                 Ok((first_cursor, turns)) => {
+                    policies.extend(turns.iter().map(|turn| turn.policy));
                     self.keep(position, first_cursor, turns)?;
                     if self.has_much_pending() {
                         self.settle()?;

@@ -9,6 +9,7 @@ mod damage;
 mod directories;
 mod formats;
 mod known;
+mod policies;
 mod runs;
 
 use std::fs;

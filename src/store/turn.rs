@@ -45,6 +45,8 @@ pub struct Written(pub(super) Option<Box<TurnWriter>>);
 /// What a turn changed beside the states of runs: what the database is to hold once the turn is committed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Keys {
+    /// Number of the policy that the record names.
+    pub(super) policy: u64,
     pub(super) new_runs: Vec<IndexKey>,
     pub(super) aliases: Vec<(TraceId, Text)>,
     pub(super) removed: Vec<IndexKey>,

@@ -183,6 +183,7 @@ impl TurnWriter {
         wire::varint(&mut self.head, length as u64);
         self.head.extend_from_slice(&fields);
         Keys {
+            policy: turn.policy,
             new_runs: turn.new_runs,
             aliases: turn.aliases,
             removed: turn.removed,
@@ -237,6 +238,7 @@ pub(crate) fn decode_keys(group: &[u8]) -> Result<(u64, Vec<Keys>), RecordError>
             alert: None,
         });
         turns.push(Keys {
+            policy: head.policy,
             new_runs: head.new_runs.into_iter().map(read_index).collect(),
             aliases: aliases.collect::<Result<_, _>>()?,
             removed: head.removed.into_iter().map(read_index).collect(),
