@@ -226,7 +226,7 @@ impl Shards {
         settings: Settings,
     ) -> Result<Self, StoreError> {
         let named = replay::keep_policy(&store, &policy).await?;
-        let residences = replay::replay(&store, &policy, &settings).await?;
+        let replay = replay::replay(&store, &policy, &settings).await?;
         let (inboxes, receivers): (Vec<_>, Vec<_>) = (0..settings.shards.max(1))
             .map(|_| inbox::channel())
             .unzip();
@@ -248,12 +248,16 @@ impl Shards {
             settings,
         });
         let mut tasks = Vec::new();
-        for (number, (inbox, residence)) in receivers.into_iter().zip(residences).enumerate() {
+        for (number, (inbox, residence)) in receivers.into_iter().zip(replay.residences).enumerate()
+        {
             let worker = Worker::new(number as u16, shared.clone(), inbox, residence);
             tasks.push(tokio::spawn(worker.work()));
         }
         tasks.push(tokio::spawn(retire::walk(shared.clone())));
-        tasks.push(tokio::spawn(retire::finish_moves(shared.clone())));
+        tasks.push(tokio::spawn(retire::finish_moves(
+            shared.clone(),
+            replay.absorbed,
+        )));
         info!(
             runs = shared.store.run_count(),
             shards = shared.inboxes.len(),

@@ -49,12 +49,23 @@ fn policy_json(policy: &Policy) -> String {
     serde_json::to_string(policy).expect("a policy is plain data")
 }
 
-/// Replays the journal. The result has the runs of each shard, by its number, and all of them are saved.
+/// What a replay gives.
+pub(super) struct Replay {
+    /// The runs of each shard, by its number. All of them are saved.
+    pub(super) residences: Vec<Residence>,
+    /// Runs that others have absorbed, and that were not removed since.
+    pub(super) absorbed: Absorbed,
+}
+
+/// Runs, each with the one that has absorbed it.
+pub(super) type Absorbed = HashMap<Text, Text>;
+
+/// Replays the journal.
 pub(super) async fn replay(
     store: &Store,
     policy: &Arc<Policy>,
     settings: &Settings,
-) -> Result<Vec<Residence>, StoreError> {
+) -> Result<Replay, StoreError> {
     let shards = settings.shards.max(1);
     for shard in 0..shards {
         store.needed_from(shard, 0);
@@ -62,6 +73,7 @@ pub(super) async fn replay(
     let most = (settings.resident_runs_max / usize::from(shards)).max(1);
     let mut residences: Vec<_> = (0..shards).map(|_| Residence::new(store.clone())).collect();
     let mut policies = Policies::new(store, policy.clone());
+    let mut absorbed = Absorbed::new();
     let mut turns = 0_u64;
     for record in store.replay() {
         let (position, entries, hash) = match record {
@@ -73,6 +85,7 @@ pub(super) async fn replay(
             Err(error) => return Err(error),
         };
         turns += 1;
+        note_absorbed(&mut absorbed, &entries);
         apply(
             store,
             &mut residences,
@@ -96,7 +109,25 @@ pub(super) async fn replay(
     if turns > 0 {
         info!(turns, "journal replayed");
     }
-    Ok(residences)
+    Ok(Replay {
+        residences,
+        absorbed,
+    })
+}
+
+/// Notes which runs were absorbed, and which were removed behind that.
+fn note_absorbed(absorbed: &mut Absorbed, entries: &[Entry]) {
+    for entry in entries {
+        match entry {
+            Entry::Absorb { into, from, .. } => {
+                absorbed.insert(from.clone(), into.clone());
+            }
+            Entry::Removed { run_id } => {
+                absorbed.remove(run_id);
+            }
+            Entry::Reports { .. } | Entry::Idle { .. } => {}
+        }
+    }
 }
 
 /// Tells the entries of one record to the runs that do not know them yet.

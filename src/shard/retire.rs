@@ -20,7 +20,8 @@ use crate::store::records::decode_run;
 use crate::store::{IndexKey, StoreError};
 
 use super::batch::Batch;
-use super::inbox::{Query, Review};
+use super::inbox::{Message, Move, Query, Review};
+use super::replay::Absorbed;
 use super::worker::Worker;
 use super::{Settings, Shared};
 
@@ -50,8 +51,16 @@ const EXCESS_MORE: u64 = 100;
 const FIRST_REPORT: Duration = Duration::from_secs(2);
 
 /// Moves the runs that should have moved to another one when the daemon ended: those that are named after a trace which was
-/// said to belong elsewhere. Until then both are shown; what comes for the trace goes to the right one.
-pub(super) async fn finish_moves(shared: Arc<Shared>) {
+/// said to belong elsewhere. Until then both are shown; what comes for the trace goes to the right one. Those that another run has
+/// absorbed go there first, whatever has been said of their traces since, or what they tell would be in two runs.
+pub(super) async fn finish_moves(shared: Arc<Shared>, absorbed: Absorbed) {
+    for (from, into) in absorbed {
+        let (done, is_there) = oneshot::channel();
+        let inbox = shared.inbox_of(&from);
+        inbox.send(Message::Move(Move { from, into, done }));
+        // Who leaves lets it go, and the next start finds it again.
+        let _ = is_there.await;
+    }
     let mut after = None;
     loop {
         match shared.move_again(after.take()).await {

@@ -84,6 +84,15 @@ impl Router {
         self.uncommitted.insert(alias.trace, alias.run_id.clone());
     }
 
+    /// Drops aliases of traces that have been named for another run since, by a request whose alias may be committed before them.
+    /// What is remembered as part of another trace may have gone on with that one.
+    pub(super) fn keep_newest(&self, aliases: &mut Vec<(TraceId, Text)>) {
+        aliases.retain(|(trace, run_id)| {
+            let known = self.known(*trace);
+            known.is_none_or(|known| known == *run_id || TraceId::of_run(&known).is_some())
+        });
+    }
+
     /// What was committed can be asked for from here on.
     pub(super) fn commit(&mut self, aliases: &[(TraceId, Text)]) {
         for (trace, run_id) in aliases {

@@ -8,6 +8,7 @@ mod guard;
 mod lasting;
 mod looking_up;
 mod moving;
+mod naming;
 mod policy;
 mod refusing;
 

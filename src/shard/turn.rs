@@ -283,7 +283,10 @@ impl Worker {
     }
 
     async fn commit(&mut self, draft: &mut Draft, of: Option<&Span>) -> Result<(), StoreError> {
-        let turn = std::mem::take(&mut draft.turn);
+        let mut turn = std::mem::take(&mut draft.turn);
+        if !turn.aliases.is_empty() {
+            self.shared.router().keep_newest(&mut turn.aliases);
+        }
         let new_runs = turn.new_runs.len() as u64;
         let next_look_ms = turn.at_ms.saturating_add(self.shared.idle_ms());
         let alerts: Vec<_> = turn.alerts.iter().map(counters::kind).collect();
