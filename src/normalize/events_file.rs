@@ -383,14 +383,16 @@ impl Told<'_> {
     }
 
     fn model_call(&self, answer: Answer) -> ModelCall {
-        ModelCall {
+        let mut call = ModelCall {
             // The format does not tell tokens read from tokens written; their sum is what counts.
             input_tokens: self.tokens.unwrap_or(0),
             cost_microusd: self.cost_usd.and_then(usage::microusd),
             answer,
             error: self.failure(),
             ..ModelCall::default()
-        }
+        };
+        usage::doubt_tokens(&mut call);
+        call
     }
 
     /// A turn of text alone. What an agent called `user` says is a message of the user's.

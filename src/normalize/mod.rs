@@ -351,6 +351,7 @@ impl<'a> Batch<'_, 'a> {
             for event in &mut report.events {
                 event.worker.clone_from(&worker);
                 if let Body::ModelCall(call) = &mut event.body {
+                    usage::doubt_tokens(call);
                     self.price(call);
                 }
             }

@@ -4,6 +4,7 @@
 //! to it are part of those that were read, and what a model thought is part of what it wrote; where a writer counts them apart,
 //! they are added. That is seen from a sum of its own that is larger ([`Usage::add_apart`]), or known of the writer.
 
+use crate::engine::event::ModelCall;
 use crate::otlp::ValueView;
 
 use super::facts::{Facts, Slot};
@@ -142,6 +143,25 @@ pub(super) fn microusd(dollars: f64) -> Option<u64> {
 /// Most that one call may cost, in dollars: what is said to cost more is in another unit, or made up.
 const DOLLARS_MAX: f64 = 1e6;
 
+/// Takes counts of tokens that no call has for counts that were not told.
+pub(super) fn doubt_tokens(call: &mut ModelCall) {
+    let ModelCall {
+        input_tokens,
+        cached_tokens,
+        output_tokens,
+        ..
+    } = call;
+    for tokens in [input_tokens, cached_tokens, output_tokens] {
+        if *tokens > TOKENS_MAX {
+            *tokens = 0;
+        }
+    }
+}
+
+/// Most tokens that one call may read, or write: a hundred times what the largest models take. An agent that tells what a whole
+/// session used as one call stays below, too.
+const TOKENS_MAX: u64 = 1_000_000_000;
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -171,6 +191,22 @@ mod tests {
         assert_eq!(microusd(1e6), Some(1_000_000_000_000));
         for dollars in [-0.1, 1.1e6, 1e308, f64::INFINITY, f64::NAN] {
             assert_eq!(microusd(dollars), None, "{dollars}");
+        }
+    }
+
+    /// Given as many tokens as no call has, by whichever key, they count as not told, and the others stay.
+    #[test]
+    fn tokens_are_believed_within_reason() {
+        let (most, absurd) = (1_000_000_000_u64, 1_000_000_000_000_000_000_u64);
+        let usage = |input: u64, output: u64| json!({"gen_ai.usage.input_tokens": input, "gen_ai.usage.output_tokens": output});
+        for (told, expected) in [
+            (usage(most, most), (most, 0, most)),
+            (usage(most + 1, 7), (0, 0, 7)),
+            (usage(7, absurd), (7, 0, 0)),
+            (json!({"gen_ai.usage.total_tokens": absurd}), (0, 0, 0)),
+            (json!({"gen_ai.usage.total_tokens": 1e300}), (0, 0, 0)),
+        ] {
+            check(&told, expected);
         }
     }
 
