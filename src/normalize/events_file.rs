@@ -11,7 +11,6 @@ use std::io::{BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Deserializer};
-use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use crate::engine::event::{
@@ -21,6 +20,7 @@ use crate::engine::event::{
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::engine::tool_name;
 
+use super::events_json::{Object, described};
 use super::{ended, fingerprint, hand_offs, usage, value};
 
 /// Longest line, in bytes: a thousand calls with results of a hundred kilobytes each still fit.
@@ -160,10 +160,10 @@ impl EventsRuns<'_> {
 struct Line<'a> {
     dataset: Option<String>,
     run_id: String,
-    label: Option<Label>,
+    label: Option<Object<Label>>,
     outcome: Option<String>,
     #[serde(borrow)]
-    events: Vec<Told<'a>>,
+    events: Vec<Object<Told<'a>>>,
 }
 
 /// An event as it stands.
@@ -200,20 +200,22 @@ fn present<'de, D: Deserializer<'de>>(json: D) -> Result<Option<&'de RawValue>, 
 
 impl Line<'_> {
     fn read(bytes: &[u8], policy: &Policy) -> Result<EventsRun, String> {
-        let mut line: Line<'_> =
-            serde_json::from_slice(bytes).map_err(|error| described(&error, bytes))?;
+        let line = serde_json::from_slice(bytes);
+        let Object(line): Object<Line<'_>> = line.map_err(|error| described(&error, bytes))?;
         if line.run_id.trim().is_empty() {
             return Err("`run_id` is empty: it names the run".to_owned());
         }
-        line.events.sort_by_key(|told| told.i);
-        let first = line.events.first().map_or(0, |told| told.i);
-        let mut twice = line.events.windows(2).filter(|two| two[0].i == two[1].i);
+        let all = line.events.into_iter();
+        let mut all: Vec<Told<'_>> = all.map(|Object(told)| told).collect();
+        all.sort_by_key(|told| told.i);
+        let first = all.first().map_or(0, |told| told.i);
+        let mut twice = all.windows(2).filter(|two| two[0].i == two[1].i);
         if let Some(two) = twice.next() {
             return Err(format!("two events have the number `i` {}", two[0].i));
         }
-        let mut events = Vec::with_capacity(line.events.len());
+        let mut events = Vec::with_capacity(all.len());
         let mut time_ms = None;
-        for (place, told) in (0..).zip(&line.events) {
+        for (place, told) in (0..).zip(&all) {
             let i = told.i;
             if i == u64::MAX {
                 return Err(format!("`i` {i} is too large"));
@@ -232,47 +234,13 @@ impl Line<'_> {
         Ok(EventsRun {
             dataset: line.dataset,
             run_id: line.run_id.into(),
-            label: line.label.unwrap_or_default(),
+            label: line
+                .label
+                .map_or_else(Label::default, |Object(label)| label),
             outcome: line.outcome,
             events,
         })
     }
-}
-
-/// What serde calls the kinds of values, and what the manual calls them.
-const KINDS: [(&str, &str); 5] = [
-    ("expected f64", "expected a number"),
-    ("expected u64", "expected a whole number"),
-    ("expected a boolean", "expected true or false"),
-    ("expected a string", "expected a text"),
-    ("expected a sequence", "expected a list"),
-];
-
-/// Serde's message in the words of the manual and with the member at fault, without its own line number, which is always one.
-fn described(error: &serde_json::Error, line: &[u8]) -> String {
-    let text = error.to_string();
-    let message = text.split(" at line ").next().unwrap_or(&text);
-    let told = KINDS.iter().find_map(|(serdes, ours)| {
-        let (before, kind) = message.split_once(serdes)?;
-        Some(format!("{before}{ours}{kind}"))
-    });
-    let is_of_value = message.starts_with("invalid ");
-    let member = last_member(&line[..error.column().min(line.len())]).filter(|_| is_of_value);
-    let member = member.map_or_else(String::new, |member| format!("`{member}`: "));
-    let message = told.as_deref().unwrap_or(message);
-    let kind = match error.classify() {
-        Category::Eof => "not whole JSON: ",
-        Category::Syntax => "no JSON: ",
-        Category::Data | Category::Io => "",
-    };
-    format!("{kind}{member}{message} (column {})", error.column())
-}
-
-/// The member whose value begins last in a part of a line.
-fn last_member(line: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(line);
-    let (before, _) = text.rsplit_once("\":")?;
-    Some(before.rsplit('"').next()?.to_owned())
 }
 
 impl Told<'_> {
@@ -696,7 +664,23 @@ mod tests {
         check_error("hello", "line 1: no JSON: expected value (column 1)");
         check_error(
             "\n\n[1]",
-            "line 3: invalid type: integer `1`, expected a text (column 2)",
+            "line 3: invalid type: a list, expected an object (column 0)",
+        );
+        check_error(
+            "7",
+            "line 1: invalid type: integer `7`, expected an object (column 1)",
+        );
+        check_error(
+            r#"["set","r",null,null,[]]"#,
+            "line 1: invalid type: a list, expected an object (column 0)",
+        );
+        check_error(
+            r#"{"run_id":"r","events":[[7]]}"#,
+            "line 1: `events`: invalid type: a list, expected an object (column 24)",
+        );
+        check_error(
+            r#"{"run_id":"r","events":[],"label":[true]}"#,
+            "line 1: `label`: invalid type: a list, expected an object (column 34)",
         );
         check_error(
             r#"{"events":[]}"#,

@@ -23,6 +23,7 @@ mod conventions;
 mod dialect;
 mod ended;
 pub mod events_file;
+mod events_json;
 mod facts;
 mod failed;
 mod fingerprint;
