@@ -82,7 +82,7 @@ pub fn copy(from: &Path, to: &Path, parts: &[PathBuf]) -> Result<Vec<Copied>, St
 }
 
 fn begin(to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
+    snapshot::make_dir(to)?;
     let mark = to.join(UNFINISHED);
     if mark.exists() {
         clear(to);

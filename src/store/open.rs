@@ -22,7 +22,7 @@ use super::lock::{LOCK, lock};
 use super::pieces::{self, SEGMENT_BYTES};
 use super::rebuild::{self, Rebuilt};
 use super::reserve::RESERVE;
-use super::snapshot::{self, SNAPSHOTS};
+use super::snapshot::{self, SNAPSHOTS, make_dir};
 use super::{Durability, Options};
 
 /// Format that this build writes, and the only one that it reads.
@@ -84,7 +84,7 @@ pub(super) struct Opened {
 /// Opens a data directory, which is made if it is not there. A damaged database in it is set aside, and another one made
 /// from what is still good ([`rebuild`]).
 pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> {
-    fs::create_dir_all(dir).map_err(|error| StoreError::no_directory(dir, error))?;
+    make_dir(dir).map_err(|error| StoreError::no_directory(dir, error))?;
     let is_said = says_format(dir)?;
     if !is_said {
         refuse_foreign(dir)?;

@@ -314,7 +314,7 @@ fn learn(shared: &Shared, leave: &AtomicBool) {
 pub(super) fn write(shared: &Shared, leave: &AtomicBool) -> Result<Option<Head>, StoreError> {
     let dir = dir_of(&shared.dir);
     let refused = |error| StoreError::io("cannot write a snapshot in", &dir, error);
-    fs::create_dir_all(&dir).map_err(refused)?;
+    make_dir(&dir).map_err(refused)?;
     let before = list(&dir)?;
     let newest = before.first().and_then(|(_, path)| fs::metadata(path).ok());
     let as_before = newest.map_or(0, |data| data.len());
@@ -405,6 +405,17 @@ fn next(shared: &Shared, after: &[u8]) -> Result<Option<KeyAndValue>, StoreError
             }
         }
     })
+}
+
+/// Makes a directory that is not there yet, and those above it, with durable names.
+pub(super) fn make_dir(dir: &Path) -> io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let above = dir.parent().filter(|above| !above.as_os_str().is_empty());
+    above.map_or(Ok(()), make_dir)?;
+    fs::create_dir_all(dir)?;
+    sync_dir(above.unwrap_or(Path::new(".")))
 }
 
 /// Makes the names in a directory durable.

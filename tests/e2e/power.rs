@@ -1,9 +1,10 @@
 //! Power cuts: what was acknowledged is there although everything that was never synced may be lost (P1).
 //!
-//! A small library (`power.c`) is loaded into the daemon and notes what each write replaces and what each sync brings to the
-//! disk. The daemon is killed; then, page by page, the dice say how many of the writes that no sync covers have reached the
-//! disk, in whatever order, and whether a file has its new length. What has been renamed or removed stays so: journalling file
-//! systems bring that to the disk in order.
+//! A small library (`power.c`) is loaded into the daemon and notes what each write replaces, which names come and go, and what
+//! each sync brings to the disk. The daemon is killed; then, page by page, the dice say how many of the writes that no sync covers
+//! have reached the disk, in whatever order, and whether a file has its new length. Names reach the disk with a sync of their
+//! directory and of nothing else: of what was made, renamed and removed in it since, it has come to as many as the dice say, in
+//! their order, since file systems keep that. What goes with a whole directory stays gone.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -34,58 +35,114 @@ impl Write {
     }
 }
 
-/// The writes that no sync covers, by file, oldest first.
-fn unsynced(notes: &[u8]) -> HashMap<u64, Vec<Write>> {
-    let mut writes: HashMap<u64, Vec<(u64, Write)>> = HashMap::new();
-    let mut rest = notes;
-    while rest.len() >= 56 {
-        let (head, behind) = rest.split_at(56);
-        let number = |place: usize| {
-            let bytes = head[8 * place..8 * place + 8].try_into();
-            u64::from_ne_bytes(bytes.expect("eight bytes"))
+/// What came of the names in a directory.
+enum Naming {
+    Made(String),
+    /// Where the file lies since.
+    Removed(String, PathBuf),
+    Renamed(String, String),
+}
+
+impl Naming {
+    /// Has the directory be as it was before. The daemon may have been killed before it came to it, and what has no name any
+    /// more cannot be taken back either.
+    fn take_back(&self, directory: &Path) {
+        let path = |name: &String| directory.join(name);
+        let _ = match self {
+            Self::Made(name) if path(name).is_dir() => fs::remove_dir_all(path(name)),
+            Self::Made(name) => fs::remove_file(path(name)),
+            Self::Removed(name, kept) => fs::rename(kept, path(name)),
+            Self::Renamed(old, new) => fs::rename(path(new), path(old)),
         };
-        let [kind, file, sequence, offset, length, size, kept] = [0, 1, 2, 3, 4, 5, 6].map(number);
-        // It was killed while it wrote this.
-        let Some(bytes) = behind.get(..kept as usize) else {
-            break;
-        };
-        rest = &behind[kept as usize..];
-        let of_file = writes.entry(file).or_default();
+    }
+}
+
+/// What no sync covers, by file or directory, each with its sequence number, oldest first.
+#[derive(Default)]
+struct Unsynced {
+    writes: HashMap<u64, Vec<(u64, Write)>>,
+    names: HashMap<u64, Vec<(u64, Naming)>>,
+}
+
+impl Unsynced {
+    /// By the notes, beside which the removed files lie.
+    fn noted(path: &Path) -> Self {
+        let notes = fs::read(path).expect("there are notes");
+        let mut unsynced = Self::default();
+        let mut rest = &notes[..];
+        while rest.len() >= 56 {
+            let (head, behind) = rest.split_at(56);
+            let number = |place: usize| {
+                let bytes = head[8 * place..8 * place + 8].try_into();
+                u64::from_ne_bytes(bytes.expect("eight bytes"))
+            };
+            let head = [0, 1, 2, 3, 4, 5, 6].map(number);
+            // It was killed while it wrote this.
+            let Some(kept) = behind.get(..head[6] as usize) else {
+                break;
+            };
+            rest = &behind[kept.len()..];
+            unsynced.note(head, kept, &removed(path));
+        }
+        unsynced
+    }
+
+    fn note(&mut self, head: [u64; 7], kept: &[u8], removed: &Path) {
+        let [kind, file, sequence, offset, length, size, _] = head;
         if kind == 2 {
-            of_file.retain(|(written, _)| *written > sequence);
-        } else {
-            let kept = bytes.to_vec();
+            let writes = self.writes.entry(file).or_default();
+            writes.retain(|(written, _)| *written > sequence);
+            let names = self.names.entry(file).or_default();
+            names.retain(|(named, _)| *named > sequence);
+        } else if kind == 1 {
+            let kept = kept.to_vec();
             let write = Write {
                 offset,
                 length,
                 size,
                 kept,
             };
-            of_file.push((sequence, write));
+            let writes = self.writes.entry(file).or_default();
+            writes.push((sequence, write));
+        } else {
+            let name = String::from_utf8_lossy(kept).into_owned();
+            let naming = match name.split_once('/') {
+                Some((old, new)) => Naming::Renamed(old.into(), new.into()),
+                None if kind == 3 => Naming::Made(name),
+                None => Naming::Removed(name, removed.join(sequence.to_string())),
+            };
+            let names = self.names.entry(file).or_default();
+            names.push((sequence, naming));
         }
     }
-    let files = writes.into_iter();
-    files
-        .map(|(file, writes)| (file, writes.into_iter().map(|(_, write)| write).collect()))
-        .collect()
+}
+
+/// Where the library keeps the files that were removed.
+fn removed(notes: &Path) -> PathBuf {
+    notes.with_extension("removed")
+}
+
+/// How many of so many have reached the disk.
+fn reached(all: usize, dice: &mut Dice) -> usize {
+    match dice.below(3) {
+        0 => 0,
+        1 => all,
+        _ => dice.below(all + 1),
+    }
 }
 
 /// Takes back some of the writes, and perhaps the length that they gave the file. Answers how many pages have lost something.
-fn lose(path: &Path, writes: &[Write], dice: &mut Dice) -> usize {
+fn lose(path: &Path, writes: &[(u64, Write)], dice: &mut Dice) -> usize {
     let mut bytes = fs::read(path).expect("it can be read");
     let mut of_page: BTreeMap<u64, Vec<&Write>> = BTreeMap::new();
-    for write in writes {
+    for (_, write) in writes {
         for page in write.pages() {
             of_page.entry(page).or_default().push(write);
         }
     }
     let mut lost = 0;
     for (page, writes) in of_page {
-        let reached = match dice.below(3) {
-            0 => 0,
-            1 => writes.len(),
-            _ => dice.below(writes.len() + 1),
-        };
+        let reached = reached(writes.len(), dice);
         lost += usize::from(reached < writes.len());
         for write in writes[reached..].iter().rev() {
             let from = write.offset.max(page * PAGE);
@@ -96,7 +153,7 @@ fn lose(path: &Path, writes: &[Write], dice: &mut Dice) -> usize {
             }
         }
     }
-    let size = writes.iter().map(|write| write.size).min();
+    let size = writes.iter().map(|(_, write)| write.size).min();
     if let Some(size) = size.filter(|_| dice.below(2) == 0) {
         bytes.truncate(size as usize);
     }
@@ -104,33 +161,76 @@ fn lose(path: &Path, writes: &[Write], dice: &mut Dice) -> usize {
     lost
 }
 
-/// All files in a directory.
-fn files(directory: &Path) -> Vec<PathBuf> {
+/// All files and directories in a directory, each before what lies in it.
+fn entries(directory: &Path) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(directory).expect("a directory").flatten() {
         let path = entry.path();
         if path.is_dir() {
-            paths.append(&mut files(&path));
-        } else {
-            paths.push(path);
+            paths.append(&mut entries(&path));
         }
+        paths.push(path);
     }
     paths.sort();
     paths
 }
 
-/// Cuts the power of a daemon that was killed. Answers how many pages have lost something.
-fn cut_power(data: &Path, notes: &Path, dice: &mut Dice) -> usize {
-    let unsynced = unsynced(&fs::read(notes).expect("there are notes"));
-    fs::remove_file(notes).expect("they are ours");
-    let mut lost = 0;
-    for path in files(data) {
-        let inode = fs::metadata(&path).expect("it is there").ino();
-        if let Some(writes) = unsynced.get(&inode).filter(|writes| !writes.is_empty()) {
-            lost += lose(&path, writes, dice);
+fn inode(path: &Path) -> u64 {
+    fs::metadata(path).expect("it is there").ino()
+}
+
+/// What power cuts have taken back.
+#[derive(Default)]
+struct Lost {
+    cuts: u64,
+    pages: usize,
+    names: usize,
+}
+
+impl Lost {
+    /// Cuts the power of a daemon that was killed.
+    fn cut_power(&mut self, data: &Path, notes: &Path, dice: &mut Dice) {
+        self.cuts += 1;
+        let unsynced = Unsynced::noted(notes);
+        self.cut_names(data, &unsynced, dice);
+        let files = if data.exists() {
+            entries(data)
+        } else {
+            Vec::new()
+        };
+        for path in files.into_iter().filter(|path| path.is_file()) {
+            if let Some(writes) = unsynced.writes.get(&inode(&path))
+                && !writes.is_empty()
+            {
+                self.pages += lose(&path, writes, dice);
+            }
+        }
+        fs::remove_file(notes).expect("they are ours");
+        fs::remove_dir_all(removed(notes)).expect("it is ours");
+    }
+
+    /// What lies in a directory first: its own name may be lost, too. The first cut takes all that it may: what a first start
+    /// makes is made once.
+    fn cut_names(&mut self, data: &Path, unsynced: &Unsynced, dice: &mut Dice) {
+        let mut directories = entries(data);
+        directories.retain(|path| path.is_dir());
+        directories.reverse();
+        directories.push(data.to_owned());
+        directories.extend(data.parent().map(Path::to_owned));
+        for directory in directories {
+            let Some(names) = unsynced.names.get(&inode(&directory)) else {
+                continue;
+            };
+            let reached = match self.cuts {
+                1 => 0,
+                _ => reached(names.len(), dice),
+            };
+            for (_, naming) in names[reached..].iter().rev() {
+                naming.take_back(&directory);
+                self.names += 1;
+            }
         }
     }
-    lost
 }
 
 /// Given a daemon under load whose power is cut at random moments (`EDDY_CUTS` times), no acknowledged span is without effect,
@@ -150,12 +250,12 @@ fn acknowledged_is_there_after_power_cuts() {
     let mut dice = Dice(11);
     let mut daemon = start();
     let feeding = Feeding::start(grpc);
-    let (mut lost, mut mended) = (0, 0);
+    let (mut lost, mut mended) = (Lost::default(), 0);
     for cut in 1..=cuts {
         std::thread::sleep(Duration::from_millis(50 + dice.below(600) as u64));
         let acknowledged = feeding.acknowledged();
         daemon.kill_9();
-        lost += cut_power(&data, &library.file, &mut dice);
+        lost.cut_power(&data, &library.file, &mut dice);
         daemon = start();
         mended += usize::from(daemon.stderr.lock().expect("whole").contains("damaged"));
         compare(&daemon, &acknowledged, &[u64::MAX; SENDERS as usize], cut);
@@ -163,8 +263,9 @@ fn acknowledged_is_there_after_power_cuts() {
     let all = feeding.stop();
     compare(&daemon, &all, &all, cuts + 1);
     let calls: u64 = all.iter().sum();
+    let Lost { cuts, pages, names } = lost;
     println!(
-        "{cuts} cuts lost {lost} pages; the database was made anew {mended} times; all of {calls} calls are there"
+        "{cuts} cuts lost {pages} pages and {names} names; the database was made anew {mended} times; all of {calls} calls are there"
     );
-    assert!(calls > cuts * 10 && lost > 0);
+    assert!(calls > cuts * 10 && pages > 0 && names > 0);
 }
