@@ -730,6 +730,54 @@ mod tests {
             r#"{"args":["--password","x1","--token","-v","--host","x2"]}"#,
             r#"{"args":["--password","[redacted]","--token","-v","--host","x2"]}"#,
         );
+        for (list, expected) in [
+            (
+                r#"["zip","-r","-P","x1","a.zip","b"]"#,
+                r#"["zip","-r","-P","[redacted]","a.zip","b"]"#,
+            ),
+            (
+                r#"["/bin/unzip","-Px1","a.zip"]"#,
+                r#"["/bin/unzip","[redacted]","a.zip"]"#,
+            ),
+            (
+                r#"["7z","a","-px1","a.7z"]"#,
+                r#"["7z","a","[redacted]","a.7z"]"#,
+            ),
+            (
+                r#"["docker","exec","db","mysql","-uroot","-px1","shop"]"#,
+                r#"["docker","exec","db","mysql","-uroot","[redacted]","shop"]"#,
+            ),
+            (
+                r#"["sshpass","-p","x1","ssh","-p","22","h"]"#,
+                r#"["sshpass","-p","[redacted]","ssh","-p","[redacted]","h"]"#,
+            ),
+            (
+                r#"["redis-cli","-a","x1","ping"]"#,
+                r#"["redis-cli","-a","[redacted]","ping"]"#,
+            ),
+            (
+                r#"["sqlplus","-S","a/x1@db","@b/c"]"#,
+                r#"["sqlplus","-S","[redacted]","@b/c"]"#,
+            ),
+            (
+                r#"["curl","-u","a:x1","-b","s=x2"]"#,
+                r#"["curl","-u","[redacted]","-b","[redacted]"]"#,
+            ),
+        ] {
+            check_sample(list, expected);
+        }
+        for kept in [
+            r#"["unzip -P","-P","x1"]"#,
+            r#"["mkdir","-p","zip/b"]"#,
+            r#"["grep","-P","a b","zip"]"#,
+            r#"["docker","run","-p","80:80","-u","1:1","mysql"]"#,
+            r#"["mysql","-p","shop","-P",3306]"#,
+            r#"["sqlplus","/","as","sysdba"]"#,
+            r#"["curl","-b","cookies.txt","a/b"]"#,
+            r#"["unzip","-p","a.zip","b"]"#,
+        ] {
+            check_sample(kept, kept);
+        }
         check_sample("find  the\ndocs", "find the docs");
         check_sample("[not json", "[not json");
         check_sample(r#"{"a":1} x"#, r#"{"a":1} x"#);

@@ -312,7 +312,7 @@ impl<'h> Reader<'h> {
     /// Takes what was read last as an item; the comma behind the last one is taken back at the end.
     pub(super) fn add_item(&mut self, list: &mut List) {
         self.write(|sample| {
-            if list.holds_secret(sample.since(list.place)) {
+            if list.arguments.holds_secret(sample.since(list.place)) {
                 sample.hide(list.place);
             }
             sample.sign(",");

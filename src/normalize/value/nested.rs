@@ -8,6 +8,7 @@ use super::emptiness::Members;
 use super::hash::mix;
 use super::items::Items;
 use super::redact::names;
+use super::redact::programs::Arguments;
 use super::{mask, pending};
 
 /// What a value is, as far as its surroundings want to know.
@@ -98,8 +99,8 @@ pub(super) struct List {
     pub(super) items: Items,
     /// Of arguments: where the next item stands in the sample.
     pub(super) place: usize,
-    /// The item before it is a flag of a secret, as in `["--password", …]`.
-    pub(super) after_flag: bool,
+    /// Of arguments: what those of a program would be, as in `["login", "--password", …]`.
+    pub(super) arguments: Arguments,
 }
 
 /// An object being read.
@@ -140,14 +141,6 @@ impl List {
             place,
             ..Self::default()
         }
-    }
-
-    /// Whether the next item of arguments, as the sample has it, is what a flag before it says is a secret.
-    pub(super) fn holds_secret(&mut self, item: &str) -> bool {
-        let is_flag = item.starts_with("\"-");
-        let after_flag = self.after_flag;
-        self.after_flag = is_flag && !item.contains('=') && names::is_secret(item.as_bytes());
-        after_flag && !is_flag
     }
 }
 

@@ -1,9 +1,9 @@
 //! Takes secrets out of text before it may be kept or shown.
 //!
-//! Two signs tell a secret: the name it stands under (`password`, `api_key`: `names` knows it, `named` finds the value), and its
-//! own look (`sk-…`, a JWT, a PEM block, a card number that passes its check: `looks`). Only samples and error texts pass here;
-//! fingerprints are hashes of the true value and cannot be turned back. When in doubt a text is hidden: a sample that says less
-//! only makes two calls look a little more alike.
+//! Three signs tell a secret: the name it stands under (`password`, `api_key`: `names` knows it, `named` finds the value), the
+//! program that it is given to (`mysql -psecret`: `programs`), and its own look (`sk-…`, a JWT, a PEM block, a card number that
+//! passes its check: `looks`). Only samples and error texts pass here; fingerprints are hashes of the true value and cannot be
+//! turned back. When in doubt a text is hidden: a sample that says less only makes two calls look a little more alike.
 //!
 //! The text is walked once, from word to word. What begins at a word is looked at further only where the word and the signs
 //! around it leave a doubt, and then either hidden, and walked past, or given up after a bounded or a single look.
@@ -11,6 +11,7 @@
 mod looks;
 mod named;
 pub(super) mod names;
+pub(super) mod programs;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -101,7 +102,7 @@ impl<'a> Walk<'a> {
     #[inline]
     fn sign(&mut self, bytes: &[u8], byte: u8, at: usize) -> Option<Range<usize>> {
         if byte == b'-' {
-            return looks::pem(self.text, at).or_else(|| named::flagged(bytes, at));
+            return looks::pem(self.text, at).or_else(|| programs::flagged(bytes, at));
         }
         self.name_start = at + 1;
         match byte {
@@ -464,6 +465,59 @@ mod tests {
         }
     }
 
+    /// Given secrets behind flags of archivers and in the arguments of databases' programs, and in lists of arguments, they are
+    /// hidden.
+    #[test]
+    fn secrets_of_arguments_are_hidden() {
+        for (input, expected) in [
+            ("zip -r -P hunter a.zip b", "zip -r -P [redacted] a.zip b"),
+            (
+                "cd a && /usr/bin/zip -Phunter a.zip b",
+                "cd a && /usr/bin/zip -P[redacted] a.zip b",
+            ),
+            (
+                "unzip -P 'a b' c.zip -d d",
+                "unzip -P '[redacted]' c.zip -d d",
+            ),
+            ("7z a -phunter a.7z b", "7z a -p[redacted] a.7z b"),
+            ("7za x a.7z -p\"a b\"", "7za x a.7z -p\"[redacted]\""),
+            (
+                "sqlplus scott/tiger@db @run.sql",
+                "sqlplus scott/[redacted]@db @run.sql",
+            ),
+            (
+                "/opt/bin/sqlplus -S -L \"scott/ti@ger@//db:1521/x\" <<EOF",
+                "/opt/bin/sqlplus -S -L \"scott/[redacted]@//db:1521/x\" <<EOF",
+            ),
+            (
+                "expdp 'scott/\"a b\"@db' full=y",
+                "expdp 'scott/\"[redacted]\"@db' full=y",
+            ),
+            (
+                "run([\"zip\", \"-P\", \"a b\", \"c.zip\"])",
+                "run([\"zip\", \"-P\", \"[redacted]\", \"c.zip\"])",
+            ),
+            (
+                r#"{\"args\":[\"redis-cli\",\"-a\",\"hunter\",\"ping\"]}"#,
+                r#"{\"args\":[\"redis-cli\",\"-a\",\"[redacted]\",\"ping\"]}"#,
+            ),
+            (
+                "['mysql', '-uroot', '-phunter', 'shop']",
+                "['mysql', '-uroot', '-p[redacted]', 'shop']",
+            ),
+            (
+                "['login', '--password', 'a b', '-u', 'bob']",
+                "['login', '--password', '[redacted]', '-u', 'bob']",
+            ),
+            (
+                "[\"curl\",\"-u\",\"bob:hunter\"]",
+                "[\"curl\",\"-u\",\"[redacted]\"]",
+            ),
+        ] {
+            check(input, expected);
+        }
+    }
+
     /// Given users and passwords in addresses, and keys of further services, they are hidden.
     #[test]
     fn secrets_are_hidden_by_their_look() {
@@ -549,6 +603,9 @@ mod tests {
             "-u a",
             " -p",
             "mysql -p",
+            "zip \"-P\",",
+            "sqlplus -",
+            "sqlplus a/",
             "password(\"",
             "password=a,",
             "://a:b/",
@@ -615,6 +672,10 @@ mod tests {
             "docker login --password-stdin --username bob",
             "mysql -u root -p shop && ssh -p 22 h && docker run -p 80:80 x",
             "mysqldump --protocol tcp -P 3306; mkdir -p a/b; mongosh -p --quiet",
+            "unzip -p a.zip b.xml | grep -P 'c d' && cp -P a b && make -P && nmap -p 80 h",
+            "find . -name '*.zip' | xargs -P 4 unzip -o; wget -P zip/a https://a.b/c; 7z x -p a.7z",
+            "sqlplus / as sysdba @a/b.sql; sqlplus -s /nolog; sqlplus scott < a/b.sql; expdp --help",
+            "add_argument(\"--password\", \"-p\", help=\"a\") and ['ssh', '-p', '22', 'h']",
             "docker run -u 1000:1000 alpine && date -u +%H:%M",
             "ffuf -u https://a.b/FUZZ && python -u main.py",
             "journalctl -u nginx && git push -u origin main:main",

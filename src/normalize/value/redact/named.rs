@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{AROUND_NAME, is_of, is_scheme, names, skip, token_length, word_length};
+use super::{AROUND_NAME, is_of, is_scheme, names, programs, skip, token_length, word_length};
 
 /// Signs behind a quote that tell that it ended a text (`input("password: ")`) and began none.
 const BEHIND_TEXT: &[u8] = b"),;}]\n\r";
@@ -14,24 +14,8 @@ const BEHIND_TEXT: &[u8] = b"),;}]\n\r";
 /// Flags whose value is a user with a password, behind a colon; `-u` also as the last of several letters.
 const USER_FLAGS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
 
-/// How programs begin that take a password behind a flag of one letter, that letter, and whether the password follows it without
-/// a blank.
-const PASSWORD_FLAGS: [(&[u8], u8, bool); 10] = [
-    (b"mysql", b'p', true),
-    (b"mariadb", b'p', true),
-    (b"sshpass", b'p', true),
-    (b"sshpass", b'p', false),
-    (b"mongo", b'p', false),
-    (b"login", b'p', false),
-    (b"redis-cli", b'a', false),
-    (b"ldap", b'w', false),
-    (b"openssl", b'k', false),
-    // Cookies, or the name of a file with them.
-    (b"curl", b'b', false),
-];
-
 /// How far before its flag a program is looked for, in bytes.
-const COMMAND_BYTES_MAX: usize = 96;
+pub(super) const COMMAND_BYTES_MAX: usize = 96;
 
 /// The value behind a name, which is not the end of the text, where the name is that of a secret.
 pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
@@ -50,17 +34,25 @@ pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     }
     let is_user = is_flag && is_user_flag(key);
     let is_flag = is_flag && sign == 0;
+    let listed = is_flag.then(|| listed(bytes, &name)).flatten();
     let is_secret = names::is_secret(key) && !is_of_grammar(bytes, &name);
     if !is_user && !is_secret && !is_of_address(bytes, &name) {
         return None;
     }
-    let from = if is_flag { name.end } else { behind + sign };
-    let from = skip(bytes, from, b" \t");
+    let from = match listed {
+        Some(from) => from,
+        None if is_flag => skip(bytes, name.end, b" \t"),
+        None => skip(bytes, behind + sign, b" \t"),
+    };
     let is_quoted = Quote::at(bytes, name.end).is_some();
     let outer = Quote::before(bytes, name.start).filter(|_| !is_quoted);
     let value = match Quote::at(bytes, from) {
         Some(quote) if outer == Some(quote) => return None,
-        Some(quote) => quoted(bytes, from, quote)?,
+        Some(quote) => {
+            let value = quoted(bytes, from, quote)?;
+            let is_another_flag = listed.is_some() && bytes[value.start..].starts_with(b"-");
+            (!is_another_flag).then_some(value)?
+        }
         // Code compares and maps with longer signs, and what is a secret there stands in quotes. Another flag is no value.
         None if sign > 1 || (is_flag && bytes.get(from) == Some(&b'-')) => return None,
         None => {
@@ -75,39 +67,20 @@ pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     is_secret.then_some(value)
 }
 
-/// The password behind a flag of one letter, where a program stands before it that takes one: `mysql -u root -psecret`.
-pub(super) fn flagged(bytes: &[u8], at: usize) -> Option<Range<usize>> {
-    let (letter, behind) = (*bytes.get(at + 1)?, *bytes.get(at + 2)?);
-    let is_joined = !b" \t=".contains(&behind);
-    let is_one = |(_, flag, joined): &(&[u8], u8, bool)| *flag == letter && *joined == is_joined;
-    let begins = at == 0 || b" \t\"'`".contains(&bytes[at - 1]);
-    if !begins || !PASSWORD_FLAGS.iter().any(is_one) {
-        return None;
-    }
-    let before = &bytes[at.saturating_sub(COMMAND_BYTES_MAX)..at];
-    let command = before.rsplit(|byte| b"\n;|&".contains(byte)).next()?;
-    let mut words = command.split(|byte| b" \t\"'`/".contains(byte));
-    let takes = |word: &[u8]| {
-        let mut rows = PASSWORD_FLAGS.iter().filter(|row| is_one(row));
-        rows.any(|(program, ..)| word.starts_with(program))
-    };
-    if !words.any(takes) {
-        return None;
-    }
-    let from = skip(bytes, at + 2, b" \t=");
-    let value = match Quote::at(bytes, from) {
-        Some(quote) => quoted(bytes, from, quote)?,
-        None if !is_joined && bytes.get(from) == Some(&b'-') => return None,
-        None => {
-            let word = from..words_end(bytes, from);
-            let is_file = letter == b'b' && !bytes[word.clone()].contains(&b'=');
-            (!is_file).then_some(word)?
-        }
-    };
-    (!value.is_empty()).then_some(value)
+/// The text behind a name in quotes, in a list: `["--password", "hunter"]`.
+pub(super) fn listed(bytes: &[u8], name: &Range<usize>) -> Option<usize> {
+    let quote = Quote::before(bytes, name.start)?;
+    let comma = closed(bytes, name.end, quote)?;
+    let from = skip(
+        bytes,
+        bytes[comma..].strip_prefix(b",").map(|_| comma + 1)?,
+        b" ",
+    );
+    (Quote::at(bytes, from) == Some(quote)).then_some(from)
 }
 
-fn is_user_flag(flag: &[u8]) -> bool {
+/// Whether a flag's value is a user with a password.
+pub(super) fn is_user_flag(flag: &[u8]) -> bool {
     let letters = flag
         .strip_prefix(b"-")
         .and_then(|rest| rest.strip_suffix(b"u"));
@@ -190,7 +163,7 @@ fn closed(bytes: &[u8], end: usize, quote: Quote) -> Option<usize> {
 }
 
 /// The secret behind a word and a blank, where the words around it say that it is one: SQL's `PASSWORD '…'` and
-/// `IDENTIFIED BY '…'`, netrc's `machine … login … password …`, and what a shell gives to `sudo`.
+/// `IDENTIFIED BY '…'`, netrc's `machine … login … password …`, what a shell gives to `sudo`, and logins.
 #[inline]
 pub(super) fn spoken(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
     let from = || skip(bytes, word.end, b" \t\r\n");
@@ -205,6 +178,7 @@ pub(super) fn spoken(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> 
             sql_text(bytes, from()).or_else(|| of_netrc(bytes, word.start, from()))
         }
         name if name.contains(&b'_') && names::is_secret(name) => set(bytes, word.start, from()),
+        program if programs::logs_in(program) => programs::login(bytes, word.end),
         _ => None,
     }?;
     (!value.is_empty()).then_some(value)
@@ -304,7 +278,7 @@ fn sign_length(bytes: &[u8]) -> usize {
 }
 
 /// What stands between quotes, without the scheme that credentials begin with.
-fn quoted(bytes: &[u8], from: usize, quote: Quote) -> Option<Range<usize>> {
+pub(super) fn quoted(bytes: &[u8], from: usize, quote: Quote) -> Option<Range<usize>> {
     let from = skip(bytes, from + quote.backslashes + 1, b" \t");
     let begins = bytes
         .get(from)
@@ -324,7 +298,7 @@ fn unquoted(bytes: &[u8], from: usize, is_header: bool, outer: Option<Quote>) ->
 }
 
 /// Where a value ends that stands in no quotes: a comma may be its own, unless a blank, a quote or another pair follows.
-fn words_end(bytes: &[u8], from: usize) -> usize {
+pub(super) fn words_end(bytes: &[u8], from: usize) -> usize {
     let mut end = from + token_length(&bytes[from..]);
     while bytes.get(end) == Some(&b',') {
         let length = token_length(&bytes[end + 1..]);
@@ -345,7 +319,7 @@ fn behind_scheme(bytes: &[u8], from: usize) -> Option<usize> {
 }
 
 /// Whether a user is told with a password: `bob:hunter`, but no ids of user and group, no address, no variable.
-fn has_password(user: &[u8]) -> bool {
+pub(super) fn has_password(user: &[u8]) -> bool {
     let Some(colon) = user.iter().position(|byte| *byte == b':') else {
         return false;
     };
@@ -376,14 +350,14 @@ fn end(bytes: &[u8], from: usize, quote: Option<Quote>) -> usize {
 
 /// A quote with the backslashes before it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Quote {
+pub(super) struct Quote {
     sign: u8,
     backslashes: usize,
 }
 
 impl Quote {
     /// The quote that begins at a place.
-    fn at(bytes: &[u8], from: usize) -> Option<Self> {
+    pub(super) fn at(bytes: &[u8], from: usize) -> Option<Self> {
         let sign = skip(bytes, from, b"\\");
         Self::new(*bytes.get(sign)?, sign - from)
     }
