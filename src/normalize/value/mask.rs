@@ -7,6 +7,7 @@
 
 mod ids;
 mod printed;
+mod processes;
 
 use std::ops::Range;
 
@@ -15,6 +16,7 @@ use super::clock::{
 };
 use super::scratch::{Scratch, Written};
 use super::wide;
+use processes::Processes;
 
 const TIME: &str = "<time>";
 const ID: &str = "<id>";
@@ -34,6 +36,7 @@ pub(super) fn text(text: &str) -> Written<'_> {
     let mut masked = Scratch::default();
     let mut copied = 0;
     let mut at = 0;
+    let processes = Processes::listed_in(bytes);
     while let Some(digit) = wide::digit(bytes, at) {
         at = first_word(bytes, at, digit);
         while at <= digit {
@@ -46,7 +49,10 @@ pub(super) fn text(text: &str) -> Written<'_> {
             if !word.is_suspect() {
                 continue;
             }
-            if let Some(Volatile { from, to, by }) = word.volatile(bytes) {
+            let cell = processes
+                .as_ref()
+                .and_then(|table| table.cell(bytes, &word));
+            if let Some(Volatile { from, to, by }) = cell.or_else(|| word.volatile(bytes)) {
                 masked.push_str(&text[copied..from]);
                 masked.push_str(by);
                 copied = to;
@@ -91,9 +97,8 @@ pub(super) fn is_volatile_integer(number: u64) -> bool {
 pub(super) fn is_volatile_key(key: &str) -> bool {
     match key {
         "pid" | "ts" | "timestamp" | "uptime" | "uptime_seconds" | "uptimeSeconds"
-        | "request_id" | "requestId" | "trace_id" | "traceId" | "span_id" | "spanId" | "took" => {
-            true
-        }
+        | "request_id" | "requestId" | "trace_id" | "traceId" | "span_id" | "spanId" | "took"
+        | "resourceVersion" => true,
         _ => VOLATILE_KEYS.iter().any(|begin| key.starts_with(begin)),
     }
 }
@@ -221,6 +226,7 @@ impl Word {
                 .or_else(|| self.address(bytes))
                 .or_else(|| self.epoch(bytes))
                 .or_else(|| self.duration(bytes))
+                .or_else(|| self.measured(bytes))
                 .or_else(|| self.build_clock(bytes))
                 .or_else(|| self.age(bytes))
                 .or_else(|| self.rate(bytes))
@@ -502,6 +508,10 @@ mod tests {
             "Process: 12 of 40",
             "rank #7 3.355 points",
             "#7 3 points",
+            "ratio = 1.5/2.5/3 and = 1/2/3/4 m",
+            "Seq Scan on a (cost=0.00..35.50 rows=2550 width=4)",
+            "time=12 and actual time=12 and time=1..2",
+            "generation: 3\n  replicas: \"4\"",
             "page 3 of 12",
             "45% done",
             "offset 4096",

@@ -1,5 +1,5 @@
-//! What programs print anew each time that they are run: ages, rates and meters of transfers, numbers of processes and threads,
-//! names of temporary files.
+//! What programs print anew each time that they are run: ages, rates and meters of transfers, times of queries and packets,
+//! numbers of processes and threads, names of temporary files.
 
 use super::super::clock::{fraction, skip};
 use super::{DIGIT, DURATION, ID, PROCESS, Volatile, Word};
@@ -17,9 +17,9 @@ const RATES: [&[u8]; 8] = [b"B", b"kB", b"KB", b"MB", b"KiB", b"MiB", b"GiB", b"
 const METER_BYTES_MAX: usize = 128;
 const METER_COLONS_MIN: usize = 6;
 
-/// What stands around numbers that the system gave, or that count what has been run: of threads of Rust's, of processes of Node's
-/// and of a shell's, of cells of a notebook, of runs of pytest.
-const NUMBERED: [(&[u8], &[u8]); 7] = [
+/// What stands around numbers that the system gave, or that count what has been run or written: of threads of Rust's, of processes
+/// of Node's and of a shell's, of cells of a notebook, of runs of pytest, of each write to an object of Kubernetes'.
+const NUMBERED: [(&[u8], &[u8]); 9] = [
     (b"' (", b") panicked at"),
     (b"(node:", b")"),
     (b": ", b" Segmentation fault"),
@@ -27,7 +27,12 @@ const NUMBERED: [(&[u8], &[u8]); 7] = [
     (b": ", b" Killed  "),
     (b"Cell In[", b"]"),
     (b"/pytest-", b"/"),
+    (b"resourceVersion: \"", b"\""),
+    (b"\"resourceVersion\":\"", b"\""),
 ];
+
+/// Least, mean, most and spread of how long packets took.
+const ROUND_TRIP_NUMBERS: usize = 4;
 
 /// Letters that follow `tmp` in the names of Python's temporary files, and `tmp.` in those of `mktemp`.
 const PYTHON_NAME_BYTES: usize = 8;
@@ -99,6 +104,30 @@ impl Word {
             to = skip(bytes, to + length, |byte| b"\n\r".contains(byte));
         }
         (to > self.start).then(|| self.replaced(to, DURATION))
+    }
+
+    /// `actual time=0.012..0.345` in the plan of a query that was run, and `= 12.1/12.3/12.5/0.2 ms` below the answers to `ping`.
+    pub(super) fn measured(&self, bytes: &[u8]) -> Option<Volatile> {
+        let number_end = |from| fraction(bytes, skip(bytes, from, u8::is_ascii_digit));
+        let first = number_end(self.start);
+        let (before, behind) = (&bytes[..self.start], &bytes[first..]);
+        if behind.starts_with(b"..") && before.ends_with(b"(actual time=") {
+            let to = number_end(first + 2);
+            return (to > first + 2).then(|| self.replaced(to, DURATION));
+        }
+        if !behind.starts_with(b"/") || !before.ends_with(b" = ") {
+            return None;
+        }
+        let mut to = first;
+        for _ in 0..ROUND_TRIP_NUMBERS - 1 {
+            let slash = to;
+            to = number_end(slash + 1);
+            if bytes.get(slash) != Some(&b'/') || to == slash + 1 {
+                return None;
+            }
+        }
+        let is_last = bytes[to..].starts_with(b" ms");
+        is_last.then(|| self.replaced(to + 3, DURATION))
     }
 
     /// A number that stands in one of [`NUMBERED`].
@@ -205,6 +234,46 @@ mod tests {
         check(kept, kept);
     }
 
+    /// Given how long a query or a packet took, as plans and `ping` tell it, it is masked; what was estimated and counted stays.
+    #[test]
+    fn times_of_queries_and_packets_are_masked() {
+        check(
+            "Seq Scan on a (cost=0.00..35.50 rows=2550 width=4) (actual time=0.012..0.345 rows=100 loops=1)",
+            "Seq Scan on a (cost=0.00..35.50 rows=2550 width=4) (actual time=<duration> rows=100 loops=1)",
+        );
+        check(
+            "-> Filter (actual time=1..2 rows=7 loops=3)\nExecution Time: 1.5 ms",
+            "-> Filter (actual time=<duration> rows=7 loops=3)\nExecution Time: <duration>",
+        );
+        check(
+            "64 bytes from 10.0.0.1: icmp_seq=3 ttl=57 time=12.3 ms",
+            "64 bytes from 10.0.0.1: icmp_seq=3 ttl=57 time=<duration>",
+        );
+        check(
+            "rtt min/avg/max/mdev = 12.1/12.3/12.5/0.2 ms",
+            "rtt min/avg/max/mdev = <duration>",
+        );
+        check(
+            "round-trip min/avg/max/stddev = 0/1/12/0.021 ms\n3 lost",
+            "round-trip min/avg/max/stddev = <duration>\n3 lost",
+        );
+    }
+
+    /// Given an object of Kubernetes', the number of its last write is masked; what counts its changes stays.
+    #[test]
+    fn versions_of_objects_are_masked() {
+        check(
+            "  generation: 2\n  resourceVersion: \"4711\"\n  replicas: 3",
+            "  generation: 2\n  resourceVersion: \"<pid>\"\n  replicas: 3",
+        );
+        check(
+            "{\"resourceVersion\":\"4711\",\"replicas\":3}",
+            "{\"resourceVersion\":\"<pid>\",\"replicas\":3}",
+        );
+        let kept = "resourceVersion: \"v1\" version: \"4711\"";
+        check(kept, kept);
+    }
+
     /// Given the number of a thread, and names of temporary files, they are masked; what is named by somebody stays.
     #[test]
     fn what_a_run_drew_is_masked() {
@@ -254,6 +323,8 @@ mod tests {
             "AGE 1m",
             "1it",
             "\n1 -:--:--:-",
+            "(actual time=1",
+            " = 1/",
         ] {
             let long = part.repeat((1 << 18) / part.len());
             assert!(is_soon(|| drop(text(&long).to_owned())), "{part}");
