@@ -188,6 +188,8 @@ fn test_fix_cycle() {
     assert!(advice(ATTOCODE, &cycle).contains("error messages again"));
     let mended = [failed(1), failed(2), passed, failed(3), failed(4)];
     check(ATTOCODE, &mended, &[]);
+    let by_two = (1..=4).map(|i| with(failed(i), "worker", json!(format!("w{}", i % 2))));
+    check(ATTOCODE, &by_two.collect::<Vec<_>>(), &[]);
     let logs = ["a.log", "b.log", "c.log"].map(|file| {
         let read = call("bash", json!({"command": format!("cat latest/{file}")}));
         with(read, "output", json!("2 failed"))
@@ -242,6 +244,8 @@ fn summary_loop() {
     assert!(advice(ATTOCODE, &talk).contains("tool call"));
     check(ATTOCODE, &[text("a"), read("a.rs"), text("b")], &[]);
     check(ATTOCODE, &[text("a"), user(), text("b")], &[]);
+    let cut_off = with(text("b"), "error", json!("overloaded"));
+    check(ATTOCODE, &[text("a"), cut_off], &[]);
 }
 
 /// Ten calls of one fingerprint by several workers, in a row or not; one worker alone is none.
