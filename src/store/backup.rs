@@ -6,10 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::durable::{make_dir, sync_all, sync_dir};
 use super::error::StoreError;
 use super::journal::{Found, Reader};
 use super::open::{self, DATABASE, JOURNAL};
-use super::rebuild;
 use super::snapshot::{self, Head, SNAPSHOTS};
 
 /// How often the copying is begun anew where a daemon moves on under it: at most once a snapshot, so once nearly always.
@@ -72,17 +72,17 @@ pub fn copy(from: &Path, to: &Path, parts: &[PathBuf]) -> Result<Vec<Copied>, St
     if copied.is_err() {
         clear(to);
     } else {
-        rebuild::sync_all(to).map_err(refused)?;
+        sync_all(to).map_err(refused)?;
     }
     // Last, since it says that the rest is not there.
     fs::remove_file(to.join(UNFINISHED))
-        .and_then(|()| snapshot::sync_dir(to))
+        .and_then(|()| sync_dir(to))
         .map_err(refused)?;
     copied
 }
 
 fn begin(to: &Path) -> io::Result<()> {
-    snapshot::make_dir(to)?;
+    make_dir(to)?;
     let mark = to.join(UNFINISHED);
     if mark.exists() {
         clear(to);
@@ -91,7 +91,7 @@ fn begin(to: &Path) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
     }
     fs::write(&mark, "eddy has not finished this copy\n")?;
-    snapshot::sync_dir(to)
+    sync_dir(to)
 }
 
 /// Removes what there is of a copy. What cannot be removed is in the way of the next one, which says so.

@@ -15,6 +15,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::durable::sync_dir;
 use super::error::StoreError;
 use reader::{ALIGNMENT, END_MARK_BYTES, Segment};
 pub(super) use reader::{Found, Reader};
@@ -218,8 +219,8 @@ impl Journal {
             File::create_new(&path)?
         };
         // Under its old number the segment would be read before those that are older than its new records.
-        if self.syncs && cfg!(unix) {
-            File::open(&self.dir)?.sync_all()?;
+        if self.syncs {
+            sync_dir(&self.dir)?;
         }
         self.next += 1;
         self.active = Some(Active {

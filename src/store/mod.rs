@@ -21,6 +21,7 @@ mod belongings;
 mod beside;
 mod bundles;
 mod database;
+mod durable;
 mod error;
 pub(crate) mod hashing;
 mod journal;

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::backup::UNFINISHED as UNFINISHED_COPY;
 use super::database::Database;
+use super::durable::make_dir;
 use super::error::{StoreError, is_held};
 use super::journal::{Found, Reader};
 use super::keys;
@@ -22,7 +23,7 @@ use super::lock::{LOCK, lock};
 use super::pieces::{self, SEGMENT_BYTES};
 use super::rebuild::{self, Rebuilt};
 use super::reserve::RESERVE;
-use super::snapshot::{self, SNAPSHOTS, make_dir};
+use super::snapshot::{self, SNAPSHOTS};
 use super::{Durability, Options};
 
 /// Format that this build writes, and the only one that it reads.

@@ -5,19 +5,20 @@
 //! the next opening either finishes it or begins again. The journal belongs to the new database: damage in it costs the
 //! record that it hit, and the replay reports that.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::Options;
 use super::bundles;
+use super::durable::{sync_all, sync_dir};
 use super::error::StoreError;
 use super::keys;
 use super::open::{DATABASE, JOURNAL, LOG, SCHEMA_KNOWN, format_of, known, open_database};
 use super::pieces::Writes;
 use super::records::decode_saved;
-use super::snapshot::{self, sync_dir};
+use super::snapshot;
 
 /// Where the new database is made.
 pub(super) const FRESH: &str = "store.new";
@@ -179,19 +180,6 @@ fn take_journal(dir: &Path, fresh: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Makes everything in a directory durable.
-pub(super) fn sync_all(dir: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            sync_all(&entry.path())?;
-        } else {
-            File::open(entry.path())?.sync_all()?;
-        }
-    }
-    sync_dir(dir)
 }
 
 /// Renames the damaged database, if there is one.

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::durable::{make_dir, sync_dir};
 use super::error::StoreError;
 use super::keys;
 use super::open::SCHEMA_KNOWN;
@@ -405,26 +406,6 @@ fn next(shared: &Shared, after: &[u8]) -> Result<Option<KeyAndValue>, StoreError
             }
         }
     })
-}
-
-/// Makes a directory that is not there yet, and those above it, with durable names.
-pub(super) fn make_dir(dir: &Path) -> io::Result<()> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    let above = dir.parent().filter(|above| !above.as_os_str().is_empty());
-    above.map_or(Ok(()), make_dir)?;
-    fs::create_dir_all(dir)?;
-    sync_dir(above.unwrap_or(Path::new(".")))
-}
-
-/// Makes the names in a directory durable.
-pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
-    // Elsewhere directories cannot be opened like files.
-    if cfg!(unix) {
-        File::open(dir)?.sync_all()?;
-    }
-    Ok(())
 }
 
 pub(super) fn now_ms() -> u64 {

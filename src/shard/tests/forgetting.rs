@@ -318,8 +318,8 @@ async fn a_swarm_that_is_forgotten_warns_nobody() {
     pass(61, 60 * SECOND).await;
     until(async || (shards.run_count() == 0).then_some(())).await;
     // It is said behind the commit.
-    let is_over = async || shards.shared.swarms.of(session.as_ref()).is_empty();
-    until(async || is_over().await.then_some(())).await;
+    let warnings = || shards.shared.swarms.of(session.as_ref());
+    until(async || warnings().is_empty().then_some(())).await;
 }
 
 /// Given far too many runs that are at work, none of them is forgotten: a request that would begin another one is refused for
