@@ -45,7 +45,6 @@ mod threads;
 mod turn;
 mod writer;
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -60,6 +59,7 @@ pub use error::StoreError;
 use journal::Journal;
 use open::Opened;
 pub use options::{Durability, Options};
+use policies::PoliciesFound;
 use shared::Shared;
 use threads::{Snapshots, in_thread};
 pub use turn::{Committed, Entry, IndexKey, SavedRun, Turn, Written};
@@ -387,10 +387,10 @@ impl Shared {
         let syncs = self.log.is_some();
         let start = self.journal_start.load(Ordering::Acquire);
         let keep_from = self.kept_for_snapshots();
-        let mut policies = BTreeSet::new();
+        let mut policies = PoliciesFound::default();
         let recover = |found| self.recover(found, &mut policies);
         let mut journal = Journal::open(&self.journal_dir(), syncs, start, keep_from, recover)?;
-        self.forget_policies(&policies)?;
+        self.keep_policies(policies)?;
         prepare(&mut journal);
         let given = self.position.load(Ordering::Acquire);
         let newest = journal.newest().max(start - 1).max(given);

@@ -15,6 +15,7 @@ use super::error::StoreError;
 use super::journal::Found;
 use super::keys;
 use super::pieces::Writes;
+use super::policies::PoliciesFound;
 use super::records::decode_keys;
 use super::shared::{Shared, count};
 use super::turn::{IndexKey, Keys};
@@ -147,19 +148,19 @@ impl Shared {
         Ok(())
     }
 
-    /// Does again what a crash may have left undone, and notes which policies the record names.
+    /// Does again what a crash may have left undone, and notes which policies the record names and holds.
     pub(super) fn recover(
         &self,
         found: Found,
-        policies: &mut BTreeSet<u64>,
+        policies: &mut PoliciesFound,
     ) -> Result<(), StoreError> {
         match found {
             Found::Record {
                 position, payload, ..
             } => match decode_keys(&payload) {
-                Ok((first_cursor, turns)) => {
-                    policies.extend(turns.iter().map(|turn| turn.policy));
-                    self.keep(position, first_cursor, turns)?;
+                Ok(keys) => {
+                    policies.note(keys.turns.iter().map(|turn| turn.policy), keys.policies);
+                    self.keep(position, keys.first_cursor, keys.turns)?;
                     if self.has_much_pending() {
                         self.settle()?;
                     }

@@ -1,12 +1,16 @@
-//! Policies that nobody needs any more, which go when the store is opened.
+//! Policies of earlier configurations: where they are, and when they go.
 //!
 //! What looks a policy up is the replay, by the number that a turn's record has; states name none. So one is needed for as long as
-//! a record names it that may be told again. A database that is made anew from a snapshot has the policies of the snapshot, and a
-//! snapshot never needs more of the journal than the database did when it was written. So what counts are the records that the
-//! database at hand needs, and these are read at each opening. While the store is at work, reports may be under way that were read
-//! by a policy that no record names yet; at the opening there are none.
+//! a record names it that may be told again. The database has them, and so has the journal: what is put during the life of a
+//! process lies in its next record, before the first turn that names it. A database that is made anew has the policies of its
+//! snapshot and those of the journal behind it; where a record names one that an earlier process put, before the snapshot, the
+//! snapshot has it.
+//!
+//! Those that nobody needs go when the store is opened. A snapshot never needs more of the journal than the database did when it
+//! was written. So what counts are the records that the database at hand needs, and these are read at each opening. While the store
+//! is at work, reports may be under way that were read by a policy that no record names yet; at the opening there are none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::StoreError;
 use super::keys;
@@ -17,10 +21,41 @@ use super::shared::Shared;
 /// again at every start.
 const KEPT_MAX: usize = 8;
 
+/// What the journal says of policies.
+#[derive(Default)]
+pub(super) struct PoliciesFound {
+    /// Numbers that turns name.
+    named: BTreeSet<u64>,
+    /// Those that records hold.
+    held: BTreeMap<u64, String>,
+}
+
+impl PoliciesFound {
+    /// Notes what a record names and holds.
+    pub(super) fn note(
+        &mut self,
+        named: impl Iterator<Item = u64>,
+        held: impl IntoIterator<Item = (u64, String)>,
+    ) {
+        self.named.extend(named);
+        self.held.extend(held);
+    }
+}
+
 impl Shared {
+    /// Puts into the database the policies that the journal names and the database lacks, and lets go of those that nobody needs.
+    pub(super) fn keep_policies(&self, found: PoliciesFound) -> Result<(), StoreError> {
+        for (hash, json) in found.held {
+            if found.named.contains(&hash) {
+                self.put_policy(hash, &json)?;
+            }
+        }
+        self.forget_policies(&found.named)
+    }
+
     /// Removes the policies that are not among those that records name, where there are many. A crash in between leaves some of
     /// them, which the next opening removes.
-    pub(super) fn forget_policies(&self, named: &BTreeSet<u64>) -> Result<(), StoreError> {
+    fn forget_policies(&self, named: &BTreeSet<u64>) -> Result<(), StoreError> {
         let kept = self.policies()?;
         if kept.len() <= KEPT_MAX {
             return Ok(());

@@ -26,7 +26,7 @@ mod work;
 pub(super) use alert::decode_alert;
 pub use run::{decode_run, encode_run};
 pub(super) use run::{decode_saved, encode_saved};
-pub(super) use turn::{TurnWriter, decode_keys, decode_turns, group_head};
+pub(super) use turn::{TurnWriter, decode_keys, decode_turns, encode_policy, group_head};
 
 /// Bytes that are not the record they should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -26,7 +26,7 @@ use super::hashing::FastSet;
 use super::journal::Journal;
 use super::keys;
 use super::pieces::{self, Writes};
-use super::records::{TurnWriter, encode_saved, group_head};
+use super::records::{TurnWriter, encode_policy, encode_saved, group_head};
 use super::shared::{Shared, Writers, count};
 use super::turn::{Committed, Keys, SavedRun};
 
@@ -86,6 +86,8 @@ pub(super) struct Writer {
     journal: Journal,
     group: Group,
     savings: VecDeque<Saving>,
+    /// Policies that the next record is to hold, before the turns that may name them (`policies`).
+    policies: Vec<Vec<u8>>,
     /// Bytes of states that were saved since the database's cache was last looked at.
     untrimmed_bytes: u64,
     /// When the keys that wait are put into the database.
@@ -102,6 +104,7 @@ impl Writer {
             journal,
             group: Group::default(),
             savings: VecDeque::new(),
+            policies: Vec::new(),
             untrimmed_bytes: 0,
             settle_at: None,
             cut_until: 0,
@@ -203,6 +206,7 @@ impl Writer {
             }),
             Order::Policy(hash, json, answer) => {
                 let _ = answer.send(self.shared.put_policy(hash, &json));
+                self.policies.push(encode_policy(hash, json));
             }
             Order::Cursor(name, cursor, answer) => {
                 let _ = answer.send(self.shared.set_exporter_cursor(&name, cursor));
@@ -239,7 +243,11 @@ impl Writer {
         let position = shared.position.load(Ordering::Acquire) + 1;
         let first_cursor = *shared.last_cursor.borrow() + 1;
         let head = group_head(first_cursor);
+        let policies = mem::take(&mut self.policies);
+        let policies = policies.iter().map(Vec::as_slice);
         let records = turns.iter().flat_map(|turn| turn.record());
+        let records = policies.chain(records);
+        let bytes = records.clone().map(<[u8]>::len).sum();
         self.journal
             .append(position, iter::once(head.as_slice()).chain(records))
             .map_err(|error| {
@@ -248,8 +256,7 @@ impl Writer {
             })?;
         count(&shared.tally.commits, 1);
         count(&shared.tally.turns, turns.len());
-        let bytes = turns.iter().flat_map(|turn| turn.record()).map(<[u8]>::len);
-        count(&shared.tally.journal_bytes, bytes.sum());
+        count(&shared.tally.journal_bytes, bytes);
         shared.position.store(position, Ordering::Release);
         note_begun(&mut shared.begun(), &keys);
         shared.keep(position, first_cursor, keys)?;

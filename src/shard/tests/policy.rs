@@ -7,6 +7,7 @@ use super::{
 };
 use crate::engine::warning::{Rule, Warning};
 use crate::shard::{NamedPolicy, RunFilter};
+use crate::store::{Entry, Turn};
 
 /// Given a policy that changes while requests are under way, those that were read by the old one are judged by it, whatever
 /// order they come in, and the journal says so of each turn.
@@ -52,9 +53,10 @@ async fn what_was_read_by_a_policy_is_judged_by_it() {
     assert_eq!(all.runs.len(), 3);
 }
 
-/// Given a journal whose policy cannot be read any more, the daemon starts all the same, and judges by the present one.
+/// Given a journal that names a policy which is nowhere, the daemon starts all the same, and judges by the present one; one that
+/// the database has and cannot read is in the journal.
 #[tokio::test(start_paused = true)]
-async fn a_policy_that_cannot_be_read_keeps_nobody_from_starting() {
+async fn a_policy_that_is_lost_keeps_nobody_from_starting() {
     let _still = still();
     let dir = tempfile::tempdir().unwrap();
     let shards = start(dir.path(), settings()).await;
@@ -64,9 +66,23 @@ async fn a_policy_that_cannot_be_read_keeps_nobody_from_starting() {
     let hash = shards.policy().hash;
     kill(shards).await;
     let store = open(dir.path()).await;
+    let kept = store.policy(hash).unwrap();
     store.spoil_policy(hash);
+    store.policy(hash).unwrap_err();
+    let nowhere = Turn {
+        policy: hash ^ 1,
+        entries: vec![Entry::Idle {
+            run_id: "r".into(),
+            at_ms: 0,
+        }],
+        ..Turn::default()
+    };
+    store.commit(nowhere).await.unwrap();
     store.close().await.unwrap();
 
+    let store = open(dir.path()).await;
+    assert_eq!(store.policy(hash).unwrap(), kept);
+    store.close().await.unwrap();
     let shards = start(dir.path(), settings()).await;
     assert_eq!(view(&shards, "r").await.tool_calls, 2);
 }

@@ -47,6 +47,9 @@ struct TurnRecord {
     alerts: Vec<Vec<u8>>,
     #[prost(message, repeated, tag = "11")]
     unlisted: Vec<IndexRecord>,
+    /// The policy itself, in a record that says nothing else.
+    #[prost(string, optional, tag = "12")]
+    policy_json: Option<String>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -126,6 +129,16 @@ pub(crate) fn group_head(first_cursor: u64) -> [u8; GROUP_HEAD_BYTES] {
     first_cursor.to_le_bytes()
 }
 
+/// A policy in a group, which stands before the turns that name it. To earlier builds it is a turn that tells nothing.
+pub(crate) fn encode_policy(hash: u64, json: String) -> Vec<u8> {
+    let record = TurnRecord {
+        policy: hash,
+        policy_json: Some(json),
+        ..TurnRecord::default()
+    };
+    record.encode_length_delimited_to_vec()
+}
+
 /// Writes turns. Kept from one turn to the next, so that the memory for a record is there: what is fresh from the system is
 /// dearer than what is written to it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -174,6 +187,7 @@ impl TurnWriter {
             removed: turn.removed.iter().map(index_record).collect(),
             unlisted: turn.unlisted.iter().map(index_record).collect(),
             alerts: turn.alerts.iter().map(encode_alert).collect(),
+            policy_json: None,
         };
         // The texts are the head's last field, and by far its largest: they are left where they are.
         let mut fields = head.encode_to_vec();
@@ -222,12 +236,27 @@ fn alias_record((trace, run_id): &(TraceId, Text)) -> AliasRecord {
     }
 }
 
-/// What the database is to hold of a group: the cursor of its first alert, and the keys of each turn.
-pub(crate) fn decode_keys(group: &[u8]) -> Result<(u64, Vec<Keys>), RecordError> {
+/// What the database is to hold of a group.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct GroupKeys {
+    /// Cursor of its first alert.
+    pub(crate) first_cursor: u64,
+    /// The keys of each turn.
+    pub(crate) turns: Vec<Keys>,
+    /// Policies that it holds, with their hashes.
+    pub(crate) policies: Vec<(u64, String)>,
+}
+
+/// Reads what the database is to hold of a group.
+pub(crate) fn decode_keys(group: &[u8]) -> Result<GroupKeys, RecordError> {
     let (first_cursor, mut bytes) = split_group(group)?;
-    let mut turns = Vec::new();
+    let (mut turns, mut policies) = (Vec::new(), Vec::new());
     while !bytes.is_empty() {
         let head = TurnRecord::decode_length_delimited(&mut bytes)?;
+        if let Some(json) = head.policy_json {
+            policies.push((head.policy, json));
+            continue;
+        }
         let entries_bytes = usize::try_from(head.entries_bytes).ok();
         let rest = entries_bytes.and_then(|length| bytes.get(length..));
         bytes = rest.ok_or_else(|| RecordError::missing("an entry"))?;
@@ -246,7 +275,11 @@ pub(crate) fn decode_keys(group: &[u8]) -> Result<(u64, Vec<Keys>), RecordError>
             alerts: alerts.collect(),
         });
     }
-    Ok((first_cursor, turns))
+    Ok(GroupKeys {
+        first_cursor,
+        turns,
+        policies,
+    })
 }
 
 fn read_index(record: IndexRecord) -> IndexKey {
@@ -275,6 +308,9 @@ pub(crate) fn decode_turns(group: &[u8]) -> Result<Vec<(u64, Vec<Entry>)>, Recor
     let mut turns = Vec::new();
     while !bytes.is_empty() {
         let head = TurnRecord::decode_length_delimited(&mut bytes)?;
+        if head.policy_json.is_some() {
+            continue;
+        }
         let mut tables = TablesReader::new(head.tables.unwrap_or_default());
         let mut entries = Vec::new();
         for _ in 0..head.entries {
@@ -372,9 +408,13 @@ mod tests {
     }
 
     proptest! {
-        /// Given any turns, what a group holds comes back, in order and to the last bit.
+        /// Given any turns and policies, what a group holds comes back, in order and to the last bit.
         #[test]
-        fn turns_come_back(turns in prop::collection::vec(samples::turn(), 0..4), cursor: u64) {
+        fn turns_come_back(
+            turns in prop::collection::vec(samples::turn(), 0..4),
+            cursor: u64,
+            policies: Vec<(u64, String)>,
+        ) {
             let mut writer = TurnWriter::default();
             let (records, mut keys): (Vec<_>, Vec<_>) = turns
                 .iter()
@@ -384,13 +424,16 @@ mod tests {
                     (writer.record().concat(), keys)
                 })
                 .unzip();
-            let group = [group_head(cursor).to_vec(), records.concat()].concat();
+            let before = policies.iter().map(|(hash, json)| encode_policy(*hash, json.clone()));
+            let before: Vec<_> = before.collect();
+            let group = [group_head(cursor).to_vec(), before.concat(), records.concat()].concat();
             // Alerts are handed over beside their records, and are what these say.
             for new in keys.iter_mut().flat_map(|keys| &mut keys.alerts) {
                 let alert = new.alert.take().expect("it is at hand");
                 prop_assert_eq!(decode_alert(alert.cursor, &new.record), Ok(alert));
             }
-            prop_assert_eq!(decode_keys(&group), Ok((cursor, keys)));
+            let of_group = GroupKeys { first_cursor: cursor, turns: keys, policies };
+            prop_assert_eq!(decode_keys(&group), Ok(of_group));
             let expected: Vec<_> = turns.into_iter().map(|turn| (turn.policy, turn.entries)).collect();
             prop_assert_eq!(decode_turns(&group), Ok(expected));
         }

@@ -51,6 +51,51 @@ async fn many_starts_between_two_snapshots_cost_nothing() {
     assert!(told.ends_with(&expected.collect::<Vec<_>>()));
 }
 
+/// Given policies that were put after the newest snapshot, or before there was one, and a damaged database: those that the journal
+/// names are there, in a copy too.
+#[tokio::test]
+async fn policies_behind_the_snapshot_are_there() {
+    let rarely = Options {
+        snapshot_every: Some(Duration::from_secs(3_600)),
+        ..options()
+    };
+    // Longer than a piece.
+    let json = format!("\"{}\"", "x".repeat(15_000));
+    let under = |policy, at_ms| Turn {
+        policy,
+        ..idle("run", at_ms)
+    };
+    for (dir, before) in [
+        (TempDir::new().unwrap(), 0),
+        (filled(&with_snapshots()).await.0, 1),
+    ] {
+        let store = Store::open(dir.path(), &rarely).unwrap();
+        store.put_policy(41, json.clone()).await.unwrap();
+        store.put_policy(42, json.clone()).await.unwrap();
+        store.commit(under(41, 1)).await.unwrap();
+        store.close().await.unwrap();
+        // The next process finds it there.
+        let store = Store::open(dir.path(), &rarely).unwrap();
+        store.put_policy(41, json.clone()).await.unwrap();
+        store.commit(under(41, 2)).await.unwrap();
+        store.needed_from(0, u64::MAX);
+        store.close().await.unwrap();
+        let copies = TempDir::new().unwrap();
+        let to = copies.path().join("copy");
+        backup::copy(dir.path(), &to, &[PathBuf::new()]).unwrap();
+        super::damage(&database(dir.path()), 0);
+        for dir in [dir.path(), &to] {
+            let store = Store::open(dir, &rarely).unwrap();
+            assert!(store.mended().is_some());
+            assert_eq!(store.policy(41).unwrap().as_ref(), Some(&json));
+            assert_eq!(store.policy(42).unwrap(), None, "nothing names it");
+            assert_eq!(store.policy(9).unwrap().is_some(), before == 1);
+            let told: Vec<_> = replayed(&store).into_iter().map(|turn| turn.2).collect();
+            assert!(told.ends_with(&[41, 41]), "{told:?}");
+        }
+    }
+}
+
 /// Given a store to which nothing is told, no further snapshot is written of it.
 #[tokio::test]
 async fn nothing_new_is_no_reason_for_a_snapshot() {
