@@ -243,6 +243,11 @@ fn normalizer(page: &mut Page, normalizer: &Normalizer) {
     )
     .value(counts.ids_left_out);
     page.counter(
+        "normalizer_left_out_tokens_total",
+        "Model calls with a count of more than 1,000,000,000 tokens, which none has: it is taken for not told.",
+    )
+    .value(counts.tokens_left_out);
+    page.counter(
         "normalizer_unpriced_calls_total",
         "Model calls without a cost, because no price is known for their model.",
     )

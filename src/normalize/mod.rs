@@ -85,6 +85,8 @@ pub struct Counts {
     /// Spans, and log records that tell something, with an id of a run or session that is longer than ids may be: what else names
     /// the run took its place.
     pub ids_left_out: u64,
+    /// Model calls with a count of tokens that no call has: it was taken for one that was not told.
+    pub tokens_left_out: u64,
     /// Model calls with tokens but without a cost, since their model has no price: see [`Normalizer::unpriced_models`].
     pub unpriced: u64,
 }
@@ -128,6 +130,7 @@ pub struct Normalizer {
     workers: Workers,
     outcomes: [AtomicU64; OUTCOMES],
     ids_left_out: AtomicU64,
+    tokens_left_out: AtomicU64,
     unpriced_calls: AtomicU64,
     unpriced: Mutex<BTreeMap<Text, u64>>,
 }
@@ -153,6 +156,7 @@ impl Normalizer {
             settings,
             outcomes: Default::default(),
             ids_left_out: AtomicU64::default(),
+            tokens_left_out: AtomicU64::default(),
             unpriced_calls: AtomicU64::default(),
             unpriced: Mutex::default(),
         }
@@ -190,6 +194,7 @@ impl Normalizer {
             unknown_operation,
             no_dialect,
             ids_left_out: self.ids_left_out.load(Ordering::Relaxed),
+            tokens_left_out: self.tokens_left_out.load(Ordering::Relaxed),
             unpriced: self.unpriced_calls.load(Ordering::Relaxed),
         }
     }
@@ -352,7 +357,10 @@ impl<'a> Batch<'_, 'a> {
             for event in &mut report.events {
                 event.worker.clone_from(&worker);
                 if let Body::ModelCall(call) = &mut event.body {
-                    usage::doubt_tokens(call);
+                    if usage::doubt_tokens(call) {
+                        let all = &self.normalizer.tokens_left_out;
+                        all.fetch_add(1, Ordering::Relaxed);
+                    }
                     self.price(call);
                 }
             }

@@ -143,19 +143,22 @@ pub(super) fn microusd(dollars: f64) -> Option<u64> {
 /// Most that one call may cost, in dollars: what is said to cost more is in another unit, or made up.
 const DOLLARS_MAX: f64 = 1e6;
 
-/// Takes counts of tokens that no call has for counts that were not told.
-pub(super) fn doubt_tokens(call: &mut ModelCall) {
+/// Takes counts of tokens that no call has for counts that were not told. Says whether there were any.
+pub(super) fn doubt_tokens(call: &mut ModelCall) -> bool {
     let ModelCall {
         input_tokens,
         cached_tokens,
         output_tokens,
         ..
     } = call;
+    let mut doubted = false;
     for tokens in [input_tokens, cached_tokens, output_tokens] {
         if *tokens > TOKENS_MAX {
             *tokens = 0;
+            doubted = true;
         }
     }
+    doubted
 }
 
 /// Most tokens that one call may read, or write: a hundred times what the largest models take. An agent that tells what a whole
@@ -168,16 +171,22 @@ mod tests {
 
     use super::microusd;
     use crate::engine::event::Body;
+    use crate::normalize::Normalizer;
     use crate::normalize::captured::Captured;
 
     /// Tokens read, from the cache, and written, of a model call.
     #[track_caller]
     fn check(more: &Value, expected: (u64, u64, u64)) {
+        check_by(&Normalizer::new(), more, expected);
+    }
+
+    #[track_caller]
+    fn check_by(normalizer: &Normalizer, more: &Value, expected: (u64, u64, u64)) {
         let mut attributes = json!({"openinference.span.kind": "LLM"});
         let members = more.as_object().unwrap().clone();
         attributes.as_object_mut().unwrap().extend(members);
-        let report = Captured::new("somebody's tracer", "chat", &attributes).report();
-        let Body::ModelCall(call) = &report.unwrap().events[0].body else {
+        let reports = Captured::new("somebody's tracer", "chat", &attributes).reports(normalizer);
+        let Body::ModelCall(call) = &reports[0].events[0].body else {
             panic!("no model call")
         };
         let told = (call.input_tokens, call.cached_tokens, call.output_tokens);
@@ -194,19 +203,24 @@ mod tests {
         }
     }
 
-    /// Given as many tokens as no call has, by whichever key, they count as not told, and the others stay.
+    /// Given as many tokens as no call has, by whichever key, they count as not told, and the others stay; the call is counted.
     #[test]
     fn tokens_are_believed_within_reason() {
         let (most, absurd) = (1_000_000_000_u64, 1_000_000_000_000_000_000_u64);
         let usage = |input: u64, output: u64| json!({"gen_ai.usage.input_tokens": input, "gen_ai.usage.output_tokens": output});
+        let normalizer = Normalizer::new();
+        check_by(&normalizer, &usage(most, most), (most, 0, most));
+        assert_eq!(normalizer.counts().tokens_left_out, 0);
         for (told, expected) in [
-            (usage(most, most), (most, 0, most)),
             (usage(most + 1, 7), (0, 0, 7)),
             (usage(7, absurd), (7, 0, 0)),
+            (usage(absurd, absurd), (0, 0, 0)),
             (json!({"gen_ai.usage.total_tokens": absurd}), (0, 0, 0)),
             (json!({"gen_ai.usage.total_tokens": 1e300}), (0, 0, 0)),
         ] {
-            check(&told, expected);
+            let normalizer = Normalizer::new();
+            check_by(&normalizer, &told, expected);
+            assert_eq!(normalizer.counts().tokens_left_out, 1, "{told}");
         }
     }
 
