@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::kill::{Feeding, SENDERS, compare};
 use super::load::set_by;
-use super::support::{Daemon, Dice, Library, free_port};
+use super::support::{Daemon, Dice, Library, eddy, free_port};
 
 /// What the disk writes at once, at least.
 const PAGE: u64 = 4096;
@@ -117,6 +117,44 @@ impl Unsynced {
     }
 }
 
+/// What is in a snapshot may be gone from the journal: a directory of snapshots never lacks more than the name of the newest, and
+/// has its own name.
+fn check_snapshots(data: &Path, unsynced: &Unsynced) {
+    let snapshots = data.join("snapshots");
+    if !snapshots.exists() {
+        return;
+    }
+    let names = |directory| unsynced.names.get(&inode(directory)).into_iter().flatten();
+    let is_renamed = |naming: &&(u64, Naming)| matches!(naming.1, Naming::Renamed(..));
+    let unnamed = names(&snapshots).filter(is_renamed).count();
+    assert!(unnamed <= 1, "{unnamed} snapshots have no name");
+    let files = entries(&snapshots);
+    let is_whole = |path: &&PathBuf| path.extension().is_some_and(|kind| kind == "snapshot");
+    if files.iter().filter(is_whole).count() > unnamed {
+        let is_its = |(_, naming): &(u64, Naming)| matches!(naming, Naming::Made(name) if name == "snapshots");
+        assert!(!names(data).any(is_its), "their directory has no name");
+    }
+}
+
+/// Makes a copy of the data directory, and looks whether a power cut may take anything of it.
+fn check_copy(library: &Library, data: &Path, to: &Path) {
+    let mut backup = eddy();
+    backup.arg("backup").arg(to).arg("--data-dir").arg(data);
+    library.load_into(&mut backup);
+    let output = backup.output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    let unsynced = Unsynced::noted(&library.file);
+    let above = to.parent().map(Path::to_owned);
+    let copied = entries(to);
+    assert!(copied.len() > 5, "{copied:?}");
+    for path in copied.into_iter().chain([to.to_owned()]).chain(above) {
+        let (names, writes) = (&unsynced.names, &unsynced.writes);
+        let lost = names.get(&inode(&path)).map_or(0, Vec::len)
+            + writes.get(&inode(&path)).map_or(0, Vec::len);
+        assert_eq!(lost, 0, "{}", path.display());
+    }
+}
+
 /// Where the library keeps the files that were removed.
 fn removed(notes: &Path) -> PathBuf {
     notes.with_extension("removed")
@@ -192,6 +230,7 @@ impl Lost {
     fn cut_power(&mut self, data: &Path, notes: &Path, dice: &mut Dice) {
         self.cuts += 1;
         let unsynced = Unsynced::noted(notes);
+        check_snapshots(data, &unsynced);
         self.cut_names(data, &unsynced, dice);
         let files = if data.exists() {
             entries(data)
@@ -234,7 +273,7 @@ impl Lost {
 }
 
 /// Given a daemon under load whose power is cut at random moments (`EDDY_CUTS` times), no acknowledged span is without effect,
-/// and none counts twice.
+/// and none counts twice; nor may a power cut take what stands in for the database, which are snapshots and copies.
 #[cfg(target_os = "linux")]
 #[test]
 fn acknowledged_is_there_after_power_cuts() {
@@ -243,7 +282,7 @@ fn acknowledged_is_there_after_power_cuts() {
     let path = |name: &str| directory.path().join(name);
     let (data, config) = (path("data"), path("eddy.yaml"));
     let library = Library::compiled("power", "EDDY_UNDO", directory.path());
-    fs::write(&config, "service: {snapshot_interval: 200ms}\n").expect("it can be written");
+    fs::write(&config, "service: {snapshot_interval: 50ms}\n").expect("it can be written");
     let config = config.to_string_lossy().into_owned();
     let grpc = free_port();
     let start = || Daemon::start_with_library(&library, &data, grpc, &["--config", &config]);
@@ -262,6 +301,9 @@ fn acknowledged_is_there_after_power_cuts() {
     }
     let all = feeding.stop();
     compare(&daemon, &all, &all, cuts + 1);
+    daemon.kill_9();
+    lost.cut_power(&data, &library.file, &mut dice);
+    check_copy(&library, &data, &path("copy"));
     let calls: u64 = all.iter().sum();
     let Lost { cuts, pages, names } = lost;
     println!(

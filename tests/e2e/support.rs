@@ -114,6 +114,13 @@ impl Library {
             file,
         }
     }
+
+    /// Has a command load it.
+    pub(crate) fn load_into(&self, command: &mut Command) {
+        command
+            .env(self.variable, &self.file)
+            .env("LD_PRELOAD", &self.object);
+    }
 }
 
 impl Daemon {
