@@ -250,7 +250,12 @@ impl Shards {
         let mut tasks = Vec::new();
         for (number, (inbox, residence)) in receivers.into_iter().zip(replay.residences).enumerate()
         {
-            let worker = Worker::new(number as u16, shared.clone(), inbox, residence);
+            let number = number as u16;
+            let absorbed = replay.absorbed.iter();
+            let absorbed = absorbed.filter(|(run_id, _)| shared.shard_of(run_id) == number);
+            let absorbed = absorbed.map(|(run_id, (_, position))| (run_id.clone(), *position));
+            let absorbed = absorbed.collect();
+            let worker = Worker::new(number, shared.clone(), inbox, residence, absorbed);
             tasks.push(tokio::spawn(worker.work()));
         }
         tasks.push(tokio::spawn(retire::walk(shared.clone())));

@@ -2,7 +2,8 @@
 //!
 //! Its owner, after the commit of everything that was routed to it, sends a copy of the state to the owner of the run that it
 //! belongs to, which absorbs it in a turn of its own and sends a release back; with that the old run is removed. A crash in
-//! between leaves both, and the next start moves the old one again: absorbing twice changes nothing. If the run that it belonged
+//! between leaves both, and the next start moves the old one again: absorbing twice changes nothing. Where it went is in the
+//! journal, which is needed for as long as the old run is there. If the run that it belonged
 //! to has gone over to a further one meanwhile, it goes on there, and whoever waits for the move waits for all of it.
 //!
 //! One request may name any number of earlier traces. States on their way wait in memory for a turn of their new owner, so a
@@ -34,6 +35,7 @@ impl Worker {
             if is_here || self.shared.store.has_run(&moved.from)? {
                 self.moves.push_back(moved);
             } else {
+                self.absorbed.remove(&moved.from);
                 let _ = moved.done.send(());
             }
             self.let_in().await?;
@@ -60,6 +62,8 @@ impl Worker {
         match self.residence.fetch(&from)? {
             Some(run) if from != into => {
                 self.moving += 1;
+                let newest = run.position.max(self.position);
+                self.absorbed.entry(from.clone()).or_insert(newest + 1);
                 let inbox = self.shared.inbox_of(&into);
                 inbox.send(Message::Absorb(Box::new(Absorb {
                     state: run.state.clone(),
@@ -69,7 +73,10 @@ impl Worker {
                     done,
                 })));
             }
-            _ => drop(done.send(())),
+            _ => {
+                self.absorbed.remove(&from);
+                let _ = done.send(());
+            }
         }
         Ok(())
     }
@@ -119,8 +126,12 @@ impl Worker {
         self.moving = self.moving.saturating_sub(1);
         let grows = self.is_touched(draft, &from);
         match self.residence.fetch(&from)? {
-            None => draft.arrived.push(Arrived { at: into, done }),
+            None => {
+                self.absorbed.remove(&from);
+                draft.arrived.push(Arrived { at: into, done });
+            }
             Some(run) if run.position == position && !grows => {
+                self.absorbed.remove(&from);
                 // The warnings go on under the other run's id, unless something had left its window.
                 let changes = run.state.retire();
                 draft.announce(changes, &run.state, &self.policy.policy);

@@ -57,8 +57,8 @@ pub(super) struct Replay {
     pub(super) absorbed: Absorbed,
 }
 
-/// Runs, each with the one that has absorbed it.
-pub(super) type Absorbed = HashMap<Text, Text>;
+/// Runs, each with the one that has absorbed it, and the position of the record that says so.
+pub(super) type Absorbed = HashMap<Text, (Text, u64)>;
 
 /// Replays the journal.
 pub(super) async fn replay(
@@ -85,7 +85,7 @@ pub(super) async fn replay(
             Err(error) => return Err(error),
         };
         turns += 1;
-        note_absorbed(&mut absorbed, &entries);
+        note_absorbed(&mut absorbed, position, &entries);
         apply(
             store,
             &mut residences,
@@ -116,11 +116,11 @@ pub(super) async fn replay(
 }
 
 /// Notes which runs were absorbed, and which were removed behind that.
-fn note_absorbed(absorbed: &mut Absorbed, entries: &[Entry]) {
+fn note_absorbed(absorbed: &mut Absorbed, position: u64, entries: &[Entry]) {
     for entry in entries {
         match entry {
             Entry::Absorb { into, from, .. } => {
-                absorbed.insert(from.clone(), into.clone());
+                absorbed.insert(from.clone(), (into.clone(), position));
             }
             Entry::Removed { run_id } => {
                 absorbed.remove(run_id);

@@ -54,7 +54,7 @@ const FIRST_REPORT: Duration = Duration::from_secs(2);
 /// said to belong elsewhere. Until then both are shown; what comes for the trace goes to the right one. Those that another run has
 /// absorbed go there first, whatever has been said of their traces since, or what they tell would be in two runs.
 pub(super) async fn finish_moves(shared: Arc<Shared>, absorbed: Absorbed) {
-    for (from, into) in absorbed {
+    for (from, (into, _)) in absorbed {
         let (done, is_there) = oneshot::channel();
         let inbox = shared.inbox_of(&from);
         inbox.send(Message::Move(Move { from, into, done }));

@@ -78,7 +78,8 @@ impl Worker {
 
     /// Says how far back the journal is needed. Only between turns: what is being committed must be counted.
     pub(super) fn tell_what_is_needed(&mut self) {
-        let position = self.residence.needed_from();
+        let absorbed = self.absorbed.values().copied();
+        let position = absorbed.fold(self.residence.needed_from(), u64::min);
         self.shared.store.needed_from(self.number, position);
     }
 }

@@ -284,18 +284,23 @@ impl Worker {
 
     async fn commit(&mut self, draft: &mut Draft, of: Option<&Span>) -> Result<(), StoreError> {
         let mut turn = std::mem::take(&mut draft.turn);
-        if !turn.aliases.is_empty() {
-            self.shared.router().keep_newest(&mut turn.aliases);
-        }
         let new_runs = turn.new_runs.len() as u64;
         let next_look_ms = turn.at_ms.saturating_add(self.shared.idle_ms());
         let alerts: Vec<_> = turn.alerts.iter().map(counters::kind).collect();
-        let aliases = turn.aliases.clone();
         let began = Instant::now();
         let store = self.shared.store.clone();
         let mut span = of.map(|turn| turn.child("commit"));
         let held_up = self.held_up(draft);
-        let committed = self.meanwhile(store.commit(turn)).await?;
+        store.write_down(&mut turn);
+        let (aliases, committed) = {
+            // Until the turn is on its way: whoever names one of its traces for another run then comes behind it.
+            let mut router = (!turn.aliases.is_empty()).then(|| self.shared.router());
+            if let Some(router) = &mut router {
+                router.keep_newest(&mut turn.aliases);
+            }
+            (turn.aliases.clone(), store.commit(turn))
+        };
+        let committed = self.meanwhile(committed).await?;
         if let (Some(span), Err(error)) = (&mut span, &committed) {
             span.fail(&error.to_string());
         }

@@ -13,7 +13,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use tracing::error;
 
+use crate::engine::event::Text;
 use crate::store::StoreError;
+use crate::store::hashing::FastMap;
 
 use super::batch::{Batch, Groups};
 use super::gathering::Gathering;
@@ -60,6 +62,9 @@ pub(super) struct Worker {
     pub(super) moves: VecDeque<Move>,
     /// How many are: their states are under way to another owner, who has not released them yet.
     pub(super) moving: usize,
+    /// Runs that another one may have absorbed and that are here all the same, each with the position from which on the journal may
+    /// say so. Without that, what came of their traces since could have them go to a third one.
+    pub(super) absorbed: FastMap<Text, u64>,
     pub(super) gathering: Gathering,
     /// By which the present turn judges.
     pub(super) policy: NamedPolicy,
@@ -88,6 +93,7 @@ impl Worker {
         shared: Arc<Shared>,
         inbox: InboxReceiver,
         mut residence: Residence,
+        absorbed: FastMap<Text, u64>,
     ) -> Self {
         let mut idle = IdleQueue::default();
         let idle_ms = shared.idle_ms();
@@ -118,6 +124,7 @@ impl Worker {
             kept_back: None,
             moves: VecDeque::new(),
             moving: 0,
+            absorbed,
             position: 0,
             saving: None,
             sweep_to: None,

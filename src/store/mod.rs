@@ -205,8 +205,11 @@ impl Store {
     /// Commits a turn. Resolves when it is durable; all turns that wait at the same time share one sync. By then
     /// [`Store::alerts_after`] knows its alerts.
     ///
-    /// A dropped future does not undo the turn.
-    pub async fn commit(&self, mut turn: Turn) -> Result<Committed, StoreError> {
+    /// The order of the calls is that of the turns, whoever waits first. A dropped future does not undo the turn.
+    pub fn commit(
+        &self,
+        mut turn: Turn,
+    ) -> impl Future<Output = Result<Committed, StoreError>> + Send + use<> {
         let written = turn.written.0.take();
         let mut writer = written.unwrap_or_else(|| self.inner.shared.spare_writer());
         let keys = writer.finish(turn);
@@ -215,7 +218,6 @@ impl Store {
             keys,
             answer,
         })
-        .await
     }
 
     /// Saves states of runs, behind whatever commits are waiting. Resolves when they are written: a later cut of the
@@ -357,15 +359,21 @@ impl Store {
         }
     }
 
-    async fn ordered<T>(&self, order: impl FnOnce(Answer<T>) -> Order) -> Result<T, StoreError> {
-        let shared = &self.inner.shared;
-        shared.may_write()?;
+    /// Gives an order at once. Resolves when it is done.
+    fn ordered<T, O: FnOnce(Answer<T>) -> Order>(
+        &self,
+        order: O,
+    ) -> impl Future<Output = Result<T, StoreError>> + use<T, O> {
+        let shared = Arc::clone(&self.inner.shared);
         let (answer, answered) = oneshot::channel();
         // The thread ends when it is told to, or by a failure that it has noted.
-        let sent = self.inner.orders.send(order(answer));
-        match (sent, answered.await) {
-            (Ok(()), Ok(result)) => result,
-            _ => Err(shared.may_write().err().unwrap_or(StoreError::Closed)),
+        let given = shared.may_write().map(|()| {
+            let _ = self.inner.orders.send(order(answer));
+        });
+        async move {
+            given?;
+            let ended = || shared.may_write().err().unwrap_or(StoreError::Closed);
+            answered.await.unwrap_or_else(|_| Err(ended()))
         }
     }
 }

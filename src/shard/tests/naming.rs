@@ -1,6 +1,7 @@
 //! Traces that are named for two runs, of two shards.
 
 use futures_util::poll;
+use tokio::task::yield_now;
 
 use super::guard::{start_by_hand, wait_often};
 use super::looking_up::working;
@@ -61,15 +62,25 @@ async fn what_a_trace_had_goes_to_one_of_its_runs() {
     for first_shard in 0..SHARDS {
         for trace_shard in 0..SHARDS {
             for moments in [[0, 1], [1, 0], [1, 1], [2, 1]] {
-                check_killed([first_shard, trace_shard], moments).await;
+                check_killed([first_shard, trace_shard], moments, &[]).await;
             }
         }
     }
 }
 
+/// Given the same, and a next process that is killed at any moment of its start, the same holds.
+#[tokio::test(start_paused = true)]
+async fn what_a_run_has_absorbed_is_known_after_a_start_that_is_cut_short() {
+    for moment in 0..12 {
+        check_killed([0, 0], [1, 1], &[moment]).await;
+    }
+}
+
+/// With so many commits between what is sent; then processes that are killed after so many moments, and one that comes to rest.
 async fn check_killed(
     [first_shard, trace_shard]: [u16; 2],
     [before_second, before_end]: [usize; 2],
+    starts: &[usize],
 ) {
     let dir = tempfile::tempdir().unwrap();
     let trace = trace(trace_shard);
@@ -91,6 +102,16 @@ async fn check_killed(
     kill(shards).await;
     drop(hand);
     wait_often().await;
+    for moments in starts {
+        let (shards, mut hand) = start_by_hand(dir.path(), two_shards()).await;
+        for _ in 0..*moments {
+            yield_now().await;
+        }
+        hand.work();
+        kill(shards).await;
+        drop(hand);
+        wait_often().await;
+    }
 
     let (shards, mut hand) = start_by_hand(dir.path(), two_shards()).await;
     come_to_rest(&mut hand).await;
@@ -104,7 +125,7 @@ async fn check_killed(
         let all = [(first.clone(), calls), (second.clone(), more)];
         all.to_vec()
     });
-    let moments = (first_shard, trace_shard, before_second, before_end);
+    let moments = (first_shard, trace_shard, before_second, before_end, starts);
     assert!([one, other].contains(&found), "{moments:?}: {found:?}");
 }
 

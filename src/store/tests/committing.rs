@@ -36,6 +36,27 @@ async fn what_is_committed_is_there_after_reopening() {
     assert_eq!(store.exporter_cursor("file").unwrap(), 0);
 }
 
+/// Given two turns that say different things of a trace, what was said last holds, whoever waited first for the commit.
+#[tokio::test]
+async fn the_turn_that_was_given_last_holds() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    let naming = |run_id: &str| Turn {
+        aliases: vec![(TRACE, run_id.into())],
+        ..idle(run_id, 1)
+    };
+    let first = store.commit(naming("first"));
+    let last = store.commit(naming("last"));
+    last.await.unwrap();
+    first.await.unwrap();
+    assert_eq!(store.alias(TRACE).unwrap().as_deref(), Some("last"));
+    drop(store);
+    assert_eq!(
+        open(dir.path()).alias(TRACE).unwrap().as_deref(),
+        Some("last")
+    );
+}
+
 /// Given a store that syncs for power cuts, a turn is committed like any other.
 #[tokio::test]
 async fn the_durable_way_commits_too() {
