@@ -21,6 +21,7 @@ mod shell;
 mod support;
 mod tools;
 mod transformed;
+mod turns;
 
 use std::fs;
 
