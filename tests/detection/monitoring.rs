@@ -215,6 +215,8 @@ fn tests_that_pass_at_first() {
     );
     check(&[passes(4), edit, passes(8), fails].concat(), &[]);
     let rules = ["no_progress", "repeated_tool_call_exact_input"];
+    check(&passes(10), &[]);
+    check(&passes(11), &rules);
     check(&passes(13), &rules);
     for other in ["go vet ./queue", "go test ./...", "pytest -q"] {
         check(&runs(other, 4), &rules);
@@ -299,4 +301,57 @@ fn jobs_that_are_started_anew() {
     let looks = (0..9).map(|minute| later(look(0, "running"), 60 * minute + 40));
     let once: Vec<_> = [start(0)].into_iter().chain(looks).collect();
     check(&once, &[]);
+}
+
+/// Given events that are waited for, and dealt with as they come, there is no end to that; where none comes, or what came is not
+/// new, there are ten minutes.
+#[test]
+fn events_that_are_waited_for() {
+    let wait = |second: u64| later(call("wait_for_event", "in", "an event has come"), second);
+    let rounds = |deals: &dyn Fn(u64) -> Option<Value>| -> Vec<Value> {
+        let round = |number: u64| {
+            let second = 100 * number;
+            let deal = deals(number).map(|deal| later(deal, second + 31));
+            [Some(wait(second)), deal, Some(wait(second + 33))]
+        };
+        (0..20).flat_map(round).flatten().collect()
+    };
+    let names = ["anchor", "bridge", "canal", "delta"];
+    let deal = |number: u64| {
+        let name = names[number as usize % 4];
+        let told = format!(
+            "What was to be done about it is done, which was matter n{number} of all that came in."
+        );
+        Some(call("handle", &format!("{name}{number}"), &told))
+    };
+    check(&rounds(&deal), &[]);
+    let rules = ["no_progress", "repeated_tool_call_exact_input"];
+    check(&rounds(&|_| None), &rules);
+}
+
+/// Given a look that fails each half minute, that is waiting for two minutes; what is looked at again after five is begun anew each
+/// time.
+#[test]
+fn failing_looks_have_less_time() {
+    let looks = |count: u64, pace: u64| -> Vec<Value> {
+        let look = |number: u64| {
+            later(
+                failed("bash", "curl -sf localhost", "refused"),
+                pace * number,
+            )
+        };
+        (0..count).map(look).collect()
+    };
+    check(&looks(5, 30), &[]);
+    check(
+        &looks(7, 30),
+        &[
+            "no_progress",
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+            "retry_storm",
+            "same_error",
+        ],
+    );
+    check(&looks(12, 310), &[]);
 }
