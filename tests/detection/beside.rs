@@ -38,6 +38,15 @@ fn one_is_stuck_while_others_get_on() {
         .expect("a warning");
     assert_eq!(exact["agent"], "writer", "{told:#}");
     assert_eq!(exact["state"], "open", "{told:#}");
+    check(&stuck[..12], &[]);
+    check(
+        &stuck[..14],
+        &[
+            "no_progress",
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+        ],
+    );
     let gets_on: Vec<_> = rounds
         .clone()
         .flat_map(|number| {
@@ -140,4 +149,76 @@ fn what_happens_in_the_midst_of_a_call() {
     let fails = |second: u64| thinks(second, Some("400 the prompt is too long"));
     let models: Vec<_> = (0..6).map(|time| fails(110 + 6 * time)).collect();
     check(&[vec![task(900)], models].concat(), &["retry_storm"]);
+}
+
+/// Given an agent in a loop, what another one finds is no way out, unless the first one has found something itself since.
+#[test]
+fn others_are_no_way_out() {
+    let goes_round = vec![reads("writer"); 8];
+    let others: Vec<_> = (0..14).map(|number| finds("researcher", number)).collect();
+    let open = |events: &[Vec<Value>]| {
+        let answer = checked("", &events.concat());
+        let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+        let exact = warnings
+            .iter()
+            .find(|warning| warning["rule"] == "repeated_tool_call_exact_input");
+        exact.expect("a warning")["state"] == "open"
+    };
+    assert!(open(&[goes_round.clone(), others.clone()]));
+    let itself = vec![finds("writer", 50)];
+    assert!(!open(&[goes_round, itself, others]));
+}
+
+/// Given failures of one agent that say the same of another thing each time, they are no sign of one cause where the tool works for
+/// another agent in between; where it does not, they are.
+#[test]
+fn failures_of_one_between_successes_of_another() {
+    let names = ["ann", "bob", "cleo", "dan", "eve", "fay", "gus", "hans"];
+    let fails = |name: &str| {
+        by(
+            "clerk",
+            failed("load", name, &format!("cannot load {name}: no right")),
+        )
+    };
+    let works = |name: &str| {
+        let of = format!("all of {name}");
+        by(
+            "analyst",
+            call(
+                "load",
+                &of,
+                &format!("all the rows that are known of {name}"),
+            ),
+        )
+    };
+    let both = |name: &&str| [fails(name), works(name)];
+    check(&names.iter().flat_map(both).collect::<Vec<_>>(), &[]);
+    let alone: Vec<_> = names.iter().map(|name| fails(name)).collect();
+    check(&alone[..4], &[]);
+    check(&alone[..5], &["same_error"]);
+}
+
+/// Given an agent that is sent on another errand each time, and reads the same for each while another one gets on, nothing but its
+/// errands is said to go round.
+#[test]
+fn who_is_sent_on_begins_anew() {
+    let errands = [
+        "Find the harbour on the map",
+        "Count ferries before noon today",
+        "Write down which boats are red",
+        "Tell whether rain is expected",
+        "Measure how deep the pond is",
+        "Ask whom the mill belongs to",
+        "List all trees at the quay",
+        "Draw a plan of the upper lock",
+    ];
+    let sent = |(number, errand): (usize, &&str)| {
+        [
+            json!({"kind": "handoff", "from_agent": "lead", "to_agent": "writer", "input": errand}),
+            reads("writer"),
+            finds("researcher", number),
+        ]
+    };
+    let events: Vec<_> = errands.iter().enumerate().flat_map(sent).collect();
+    check(&events, &["goal_loop"]);
 }
