@@ -58,6 +58,44 @@ fn model_calls_that_fail() {
     recovers.push(model(20));
     recovers.extend((5..8).map(|number| model_fails(5 * number, TOO_LONG)));
     check(&recovers, &[]);
+    let works = |number: u64| {
+        let page = call(
+            "fetch",
+            &format!("page {number}"),
+            &format!("text {number}"),
+        );
+        [
+            model_fails(10 * number, TOO_LONG),
+            later(page, 10 * number + 2),
+        ]
+    };
+    check(&(1..9).flat_map(works).collect::<Vec<_>>(), &[]);
+}
+
+/// Given a storm of failing model calls, or of a failing tool, calls of the model that go well are the way out of the first alone.
+#[test]
+fn models_that_answer_again() {
+    let open = |fails: &dyn Fn(u64) -> Value| -> bool {
+        let answers = (6..20).map(|number| model(10 * number));
+        let events: Vec<_> = (1..6)
+            .map(|number| fails(10 * number))
+            .chain(answers)
+            .collect();
+        let answer = checked("", &events);
+        let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+        let storm = warnings
+            .iter()
+            .find(|warning| warning["rule"] == "retry_storm");
+        storm.expect("a storm")["state"] == "open"
+    };
+    assert!(!open(&|second| model_fails(
+        second,
+        "400 prompt is too long"
+    )));
+    assert!(open(&|second| later(
+        failed("pay", "bill 7", "the card was refused"),
+        second
+    )));
 }
 
 /// Given retries of a call that are told of without its tool, they are counted once where the call is made again for all to see,
