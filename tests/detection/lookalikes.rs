@@ -59,6 +59,8 @@ fn what_is_not_done_yet_is_asked_for_again() {
     check(&listed, &["no_progress", "same_error"]);
     let picked: Vec<_> = [8, 3, 97, 45, 6, 21].map(train).into();
     check(&picked, &["no_progress", "same_error"]);
+    check(&[8, 3, 4, 5].map(train), &[]);
+    check(&[8, 9, 3, 4].map(train), &["no_progress", "same_error"]);
 
     let save = |file: &str| {
         let broken = failed("save", file, "the disk is being checked");
@@ -90,8 +92,12 @@ fn what_moves_may_stand_still() {
     check(&looks([1, 2, 1, 3, 3]), &[]);
     check(&looks([3, 1, 1, 1, 1]), &["repeated_tool_call_exact_input"]);
     check(&looks([1, 2, 1, 1, 5]), &["repeated_tool_call_exact_input"]);
-    let round: Vec<_> = (0..6).map(|at| look(stages[at % 3])).collect();
+    check(&looks([1, 1, 3, 0, 0]), &[]);
+    check(&looks([1, 1, 4, 0, 0]), &["repeated_tool_call_exact_input"]);
+    check(&looks([1, 3, 0, 0, 0]), &["repeated_tool_call_exact_input"]);
     let rules = ["no_progress", "repeated_tool_call_exact_input"];
+    check(&looks([1, 1, 8, 0, 0]), &rules);
+    let round: Vec<_> = (0..6).map(|at| look(stages[at % 3])).collect();
     check(&round, &rules);
 }
 
@@ -393,6 +399,12 @@ fn agents_in_a_ring() {
     let ring: Vec<_> = (0..9).map(pass).collect();
     check(&ring[..8], &[]);
     check(&ring, &["handoff_cycle"]);
+    let news = [call("read", "notes", "what nobody had read before")];
+    check(&[&ring[..6], &news[..], &ring[..6]].concat(), &[]);
+    check(
+        &[&ring[..6], &news[..], &ring[..]].concat(),
+        &["handoff_cycle"],
+    );
     let points = [
         "cost of the move",
         "weather at the coast",
@@ -433,6 +445,13 @@ fn errands_that_come_again() {
         &ways.map(|way| ask(&format!("{errand}{way}"))),
         &["goal_loop", "handoff_bounce"],
     );
+    // Spans within each other tell of one instruction.
+    let within = ways.map(|way| {
+        let mut told = ask(&format!("{errand}{way}"));
+        told["duration_ms"] = json!(100_000);
+        told
+    });
+    rules(&within, &["handoff_bounce"]);
     let other = [
         "Find a flight to Rome",
         "Book the cheapest room there",
@@ -707,6 +726,8 @@ fn each_agent_begins_with_nothing() {
         check(&names.iter().flat_map(two).collect::<Vec<_>>(), &[]);
         let ever_new: Vec<_> = (0..16).map(|nth| read(who, &format!("a{nth}"))).collect();
         check(&ever_new, &found);
+        check(&ever_new[..11], &[]);
+        check(&ever_new[..12], &["repeated_tool_call_exact_input"]);
     }
 }
 
@@ -807,4 +828,50 @@ fn advice_is_told_by_how_calls_go() {
         fails.contains("cause") && !fails.contains("earlier result"),
         "{fails}"
     );
+}
+
+/// Given a round of calls that are merely acknowledged, it is critical from the fifth time on, for four tries may be in earnest.
+#[test]
+fn rounds_that_are_acknowledged() {
+    let keys = ["up", "down", "left", "right"];
+    let severity = |calls: usize| {
+        let calls: Vec<_> = (0..calls)
+            .map(|at| call("press", keys[at % 4], "ok"))
+            .collect();
+        let answer = checked("", &calls);
+        let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+        let mut cycles = warnings
+            .iter()
+            .filter(|warning| warning["rule"] == "tool_cycle");
+        cycles.next().map(|cycle| cycle["severity"].clone())
+    };
+    assert_eq!(severity(11), None);
+    assert_eq!(severity(12), Some(json!("warning")));
+    assert_eq!(severity(19), Some(json!("warning")));
+    assert_eq!(severity(20), Some(json!("critical")));
+}
+
+/// Given a look at the same between finds, it is work as long as the looks are fewer than six of the newest calls, or something is
+/// found between each two of them; six of nine, two at a time, go round.
+#[test]
+fn looks_that_are_most_of_what_is_done() {
+    let run = |steps: &str| -> Vec<Value> {
+        let step = |(at, step): (usize, char)| match step {
+            'x' => call(
+                "read",
+                "notes",
+                "what the notes say, which is more than a mere word or two, and always the same",
+            ),
+            _ => call("read", &format!("page {at}"), &format!("text {at}")),
+        };
+        steps.chars().enumerate().map(step).collect()
+    };
+    for steps in ["x.xx.xx.", "x.x.x.x.x.x.x.x.", "xx..x..xx"] {
+        check(&run(steps), &[]);
+    }
+    let again = [
+        "repeated_tool_call_exact_input",
+        "repeated_tool_call_similar_input",
+    ];
+    check(&run("x.xx.xx.x"), &again);
 }
