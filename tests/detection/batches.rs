@@ -273,3 +273,89 @@ fn hits_that_were_listed_before() {
     assert!(is_warned_of(&pages));
     check(&pages[..9], &[]);
 }
+
+/// Given a question that finds nothing, and something that its tool finds in between, it is counted anew; with nothing in between
+/// the third time is a dead end.
+#[test]
+fn blanks_between_finds() {
+    let blank = || {
+        made(
+            "search",
+            &json!({"query": "tides of the harbour"}),
+            &json!([]),
+        )
+    };
+    let other = made(
+        "search",
+        &json!({"query": "mills"}),
+        &json!(["a mill at the lock", "a mill at the quay"]),
+    );
+    let row = vec![blank(); 3];
+    assert!(is_warned_of(&row));
+    check(&[blank(), blank(), other, blank(), blank()], &[]);
+}
+
+/// Given three questions in other words about one thing, each of which had an answer of its own, asking all of them once more is a
+/// standstill: nobody has forgotten an answer who asks for it in three ways.
+#[test]
+fn questions_that_are_asked_once_more() {
+    let asked = ["harbour tides", "tides harbour", "tides of harbour"];
+    let ask = |(words, of): (&&str, &str)| {
+        let answer = format!("What the book says of the {of}, from the first page to the last.");
+        made("search", &json!({"query": words}), &json!(answer))
+    };
+    let once = asked.iter().zip(["quay", "mill", "lock"]).map(ask);
+    let once: Vec<_> = once.collect();
+    check(&once, &[]);
+    check(&[&once[..], &once[..]].concat(), &["no_progress"]);
+}
+
+/// Given other addresses that all bring the same page, four may be one article at many sites, and five are not; two questions by
+/// turns are no stagnation, whatever they bring; and what is counted of one result is not counted of the next.
+#[test]
+fn the_same_page_of_other_addresses() {
+    let page =
+        json!("Verify that you are human by completing the action below, please. ".repeat(6));
+    let opens = |at: &str| {
+        made(
+            "fetch",
+            &json!({"url": format!("https://shop.example/{at}")}),
+            &page,
+        )
+    };
+    let opened = ["boats", "oars", "sails", "masts", "ropes"].map(opens);
+    check(&opened[..4], &[]);
+    check(&opened, &["stagnation"]);
+
+    let answer = |of: &str| {
+        json!(format!(
+            "All that is known of the {of}, in a text that is longer than a mere word."
+        ))
+    };
+    let ask = |words: &&str, of: &str| made("search", &json!({"query": words}), &answer(of));
+    let tides = [
+        "refund ferry strike",
+        "ferry strike refunds",
+        "refunds for a strike of the ferry",
+        "strike ferry compensation",
+    ];
+    let ponds = [
+        "depth of the mill pond",
+        "mill pond depth",
+        "pond depth mill how",
+        "the mill pond: depth",
+    ];
+    let by_turns: Vec<_> = (0..6).map(|at| ask(&tides[at % 2], "ferry")).collect();
+    check(&by_turns, &["tool_cycle"]);
+    let both = tides
+        .iter()
+        .map(|words| ask(words, "ferry"))
+        .chain(ponds.iter().map(|words| ask(words, "pond")));
+    let answer = checked("", &both.collect::<Vec<_>>());
+    let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+    let counts = warnings
+        .iter()
+        .filter(|warning| warning["rule"] == "stagnation")
+        .map(|warning| &warning["count"]);
+    assert_eq!(counts.collect::<Vec<_>>(), [&json!(4)], "{answer:#}");
+}

@@ -559,3 +559,23 @@ fn plans_that_are_never_begun() {
         .collect();
     check(&agents, &[]);
 }
+
+/// Given a look that shows the same, and in between something that was done without a word, one look more is needed for a
+/// standstill.
+#[test]
+fn looks_around_a_deed_without_a_word() {
+    let look = || {
+        made(
+            "bash",
+            &json!({"command": "ls"}),
+            &json!(
+                "harbour.md, mill.md and quay.md, and nothing else that anybody would look for."
+            ),
+        )
+    };
+    let deed = made("bash", &json!({"command": "mkdir maps"}), &json!(""));
+    let looks = |count: usize| [vec![look(), look(), deed.clone()], vec![look(); count]].concat();
+    check(&looks(3), &AGAIN[1..]);
+    check(&looks(4), &AGAIN);
+    check(&vec![look(); 4], &AGAIN);
+}
