@@ -72,6 +72,29 @@ fn the_next_piece_is_another_errand() {
             .iter()
             .any(|warning| warning["rule"] == "goal_loop")
     );
+    // Without a report back, where nothing is ever found, and where something is found at every third time.
+    for finds in [&[][..], &[0, 3, 6]] {
+        let turn = |(at, piece): (usize, &&str)| {
+            let found = if finds.contains(&at) {
+                json!({"text": piece})
+            } else {
+                json!({"error": "no such queue"})
+            };
+            [
+                lead(errand),
+                call_of("clerk", "pop_document", &json!({}), &found),
+                call_of(
+                    "other",
+                    "read_page",
+                    &json!({"about": piece}),
+                    &json!(PIECES[7 - at]),
+                ),
+            ]
+        };
+        let turns: Vec<_> = PIECES[..7].iter().enumerate().flat_map(turn).collect();
+        let answer = checked("", &turns).to_string();
+        assert!(answer.contains("goal_loop"), "{answer}");
+    }
 }
 
 /// Given an agent that asks for the next piece in the same words each time, and another one that writes it, nobody repeats himself;
@@ -201,4 +224,39 @@ fn forms_that_are_filled_in_are_other_errands() {
     check(&PIECES.map(judge).concat(), &[]);
     let again = PIECES.map(|_| judge(PIECES[0])).concat();
     check(&again, &["goal_loop", "handoff_bounce", "repeated_text"]);
+}
+
+/// Given a page that is scrolled down under three errands, that is a loop; what was done before the first errand was under none.
+#[test]
+fn the_same_call_under_several_errands() {
+    let errands = [
+        "Count all ferries that leave before noon",
+        "Write down which boats were painted lately",
+        "Tell whether more rain is expected there",
+    ];
+    let errand = |number: usize| ask("lead", "surfer", errands[number]);
+    let scroll = |number: usize| {
+        let shown = json!(format!("what stands in part {number} of the page"));
+        call_of("surfer", "scroll", &json!({"to": "down"}), &shown)
+    };
+    let three = [
+        errand(0),
+        scroll(0),
+        errand(1),
+        scroll(1),
+        scroll(2),
+        errand(2),
+        scroll(3),
+    ];
+    check(&three, &["goal_loop"]);
+    check(&three[..6], &[]);
+    let two = [
+        scroll(0),
+        scroll(1),
+        errand(0),
+        scroll(2),
+        errand(1),
+        scroll(3),
+    ];
+    check(&two, &[]);
 }
