@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::support::{eddy, numbered};
+use crate::support::{call, checked, eddy, numbered};
 
 /// A good run: some ten to forty calls of one of two agents, a few of them twice. Always the same for the same number.
 fn good_run(number: u64) -> Value {
@@ -104,4 +104,24 @@ fn too_few_runs_are_refused() {
     );
     write(&good, 0..20);
     assert!(calibrate(&good).status.success());
+}
+
+/// Given an agent that repeated more than its good runs do, and then gets on, its warning resolves.
+#[test]
+fn who_gets_on_is_usual_again() {
+    let usual = "detectors: {rules: {unusual_run: {alarm: {severity: warning, penalty: 10}, agents: {'*': {calls: 100, repeats: 2}}}}}";
+    let again = vec![call("read", "notes", "what the notes say"); 4];
+    let state = |pages: usize| {
+        let pages =
+            (0..pages).map(|page| call("read", &format!("page {page}"), &format!("text {page}")));
+        let events: Vec<_> = again.iter().cloned().chain(pages).collect();
+        let answer = checked(usual, &events);
+        let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+        let unusual = warnings
+            .iter()
+            .find(|warning| warning["rule"] == "unusual_run");
+        unusual.expect("a warning")["state"].clone()
+    };
+    assert_eq!(state(3), "open");
+    assert_eq!(state(13), "resolved");
 }

@@ -143,7 +143,8 @@ fn empty_results_are_described() {
     check_with(config, &wrapped, &["empty_result_loop", "no_progress"]);
 }
 
-/// Given a tool that searches, queries that are alike and bring nothing new are one question.
+/// Given a tool that searches, queries that are alike and bring nothing new are one question; where each finds something, they are
+/// not.
 #[test]
 fn search_tools_are_named() {
     let ask = |q: &str| json!({"kind": "tool_call", "agent": "a", "tool": "kb", "input": {"query": q}, "output": "See the manual."});
@@ -157,6 +158,11 @@ fn search_tools_are_named() {
     check_with(rules, &queries, &[]);
     let config = format!("{rules}tools: {{kb: {{search: true}}}}");
     check_with(&config, &queries, &["similar_query"]);
+    let mut found = queries;
+    for (query, of) in found.iter_mut().zip(["ferry", "quay", "mill"]) {
+        query["output"] = json!(format!("See the page on the {of}."));
+    }
+    check_with(&config, &found, &[]);
 }
 
 /// Given a shell under a name of its own and a command that runs the tests, failed tests in a row are seen.
