@@ -115,6 +115,8 @@ fn exact_goes_before_fuzzy() {
         json!({"path": "a.rs", "encoding": "utf8"}),
     ));
     check(ATTOCODE, &run, &["doom_loop 4 warning read_file"]);
+    run.rotate_right(1);
+    check(ATTOCODE, &run, &["doom_loop 4 warning read_file"]);
 }
 
 /// Reading one file with cat, head or tail is one fingerprint; pipes, redirects and semicolons make it another.

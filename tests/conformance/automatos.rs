@@ -313,6 +313,15 @@ fn similar_queries_are_skipped() {
         guard.check(&search("semantic_search", "deactivate user")),
         "ALLOW"
     );
+    let guard = Guarded::by(AUTOMATOS);
+    let found_bug = guard.call(&search("semantic_search", "fix bug"), &found);
+    assert_eq!(found_bug, "ALLOW");
+    for (query, verdict) in [
+        ("fix the bug", "SKIP similar_query 2"),
+        ("fit the bug", "ALLOW"),
+    ] {
+        assert_eq!(guard.check(&search("semantic_search", query)), verdict);
+    }
 }
 
 /// All of it holds for one turn: a message of a user or another `turn_id` begins the next. Calls of one round are not compared

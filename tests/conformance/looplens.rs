@@ -53,7 +53,7 @@ fn handoff(from: &str, to: &str) -> Value {
     json!({"kind": "handoff", "from_agent": from, "to_agent": to})
 }
 
-/// The same tool three times within the last eight tool calls; model calls in between do not hide it.
+/// The same tool three times within the last eight tool calls; model calls in between do not hide it, nor does control that passes.
 #[test]
 fn repeated_tool_call() {
     let rule = "repeated_tool_call";
@@ -70,6 +70,10 @@ fn repeated_tool_call() {
     check(&spread, rule, 3);
     spread.insert(3, others[5].clone());
     check(&spread, rule, 0);
+    let mut passed_on = different(2);
+    passed_on.extend(times(6, call("transfer_to_desk", json!({}))));
+    passed_on.push(search("last"));
+    check(&passed_on, rule, 3);
 }
 
 /// The same tool three times with input that is 85 % similar, over the whole run.
