@@ -152,8 +152,8 @@ impl Control {
         // Where nothing was counted, there is nothing to forget.
         if news && self.bounces > 0 {
             self.bounces = 0;
+            // Without a trail no hand-off goes where one went before: what is counted of rings begins anew by itself.
             self.trail.clear();
-            self.again = Default::default();
         }
     }
 
