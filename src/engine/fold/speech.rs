@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::iter::zip;
+use std::ptr;
 
 use serde::{Deserialize, Serialize};
 
@@ -162,11 +163,13 @@ impl Speech {
     }
 
     /// Whether an errand is given once more for the next piece of work: it is told as before word for word, or filled in with
-    /// another thing, and something new came of at least half of those before it.
+    /// another thing, and something new came of at least half of those before it. One that is among them counts for itself where
+    /// something came of it: else it is not known yet whether anything will.
     pub(crate) fn goes_on_with(&self, asked: &Asked, similarity: f64) -> bool {
         let mut fruitful = 0;
         let mut all = 0;
-        for other in self.like(asked, similarity) {
+        let is_open = |other: &Asked| ptr::eq(other, asked) && !other.fruitful;
+        for other in self.like(asked, similarity).filter(|other| !is_open(other)) {
             if other.words != asked.words && !other.fills_the_same_form(asked) {
                 return false;
             }
