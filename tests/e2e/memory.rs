@@ -8,7 +8,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 
 use super::access::configured;
 use super::kill::{calls, text};
-use super::load::{Numbers, Sent, metric, send, set_by, status};
+use super::load::{Numbers, Sent, metric, send, send_patiently, set_by, status};
 use super::support::{Daemon, Sender, free_port, runtime, until};
 
 /// What the process may take.
@@ -47,9 +47,14 @@ fn large_runs(from: u64) -> ExportTraceServiceRequest {
     request
 }
 
-/// The most memory that a daemon has ever had in use, but for what belongs to files, in mebibytes.
+/// Memory that a daemon has in use or, as `VmHWM`, ever had at most, but for what belongs to files, in mebibytes.
+fn in_use_mib(daemon: &Daemon, what: &str) -> f64 {
+    (status(daemon, what) - status(daemon, "RssFile")) / 1024.0
+}
+
+/// The most that it ever had.
 fn peak_mib(daemon: &Daemon) -> f64 {
-    (status(daemon, "VmHWM") - status(daemon, "RssFile")) / 1024.0
+    in_use_mib(daemon, "VmHWM")
 }
 
 /// A control group of the kernel, which ends a process in it for taking more memory than that.
@@ -75,6 +80,40 @@ impl Drop for Group {
         // It can be removed once it is empty.
         let _ = fs::remove_dir(&self.0);
     }
+}
+
+/// Given a thousand runs at work, which make a call in turn (`EDDY_CALLS` each), all of them stay in memory, and the daemon holds
+/// little.
+#[test]
+fn a_thousand_runs_take_little_memory() {
+    const RUNS: u64 = 1_000;
+    const IN_A_REQUEST: u64 = 50;
+    let calls_each = set_by("EDDY_CALLS", 20);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start(directory.path());
+    let idle = in_use_mib(&daemon, "VmRSS");
+    runtime().block_on(async {
+        let mut sender = Sender::new(daemon.grpc);
+        for call in 0..calls_each {
+            for first in (0..RUNS).step_by(IN_A_REQUEST as usize) {
+                let mut request = calls(first, call, call);
+                let spans = &mut request.resource_spans[0].scope_spans[0].spans;
+                for run in first..first + IN_A_REQUEST {
+                    let mut call = calls(run, call, call + 1);
+                    spans.append(&mut call.resource_spans[0].scope_spans[0].spans);
+                }
+                send_patiently(&mut sender, &request).await;
+            }
+        }
+    });
+    let (held, peak) = (in_use_mib(&daemon, "VmRSS"), peak_mib(&daemon));
+    println!(
+        "{RUNS} runs of {calls_each} calls: {held:.0} MiB, {peak:.0} at most; idle {idle:.0} MiB"
+    );
+    assert_eq!(metric(&daemon, "eddy_shard_resident_runs"), RUNS);
+    // However many they make, a run keeps no more than so many.
+    let most = if calls_each > 20 { 128.0 } else { 48.0 };
+    assert!(peak < most, "{peak} MiB");
 }
 
 /// Large requests with runs that take much memory (`EDDY_LARGE_RUNS` of them), of which as many come at once as would fill twice
