@@ -142,6 +142,7 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
         || is_error_abroad(line)
         || says_failed(line)
         || is_status(line)
+        || is_error_page(text)
         || closes_with_failure(text)
         || end_of_traceback(text).is_some()
         || said_by_powershell(text).is_some()
@@ -333,6 +334,21 @@ fn is_status(line: &str) -> bool {
     })
 }
 
+/// Longest page with which a web server says that it failed: a longer one may be about such pages.
+const ERROR_PAGE_BYTES_MAX: usize = 1_024;
+
+/// Whether a text is the page with which a web server says that it failed, which has the status for a title: `<title>502 Bad
+/// Gateway</title>`. That a page is not there is an answer.
+fn is_error_page(text: &str) -> bool {
+    if text.len() > ERROR_PAGE_BYTES_MAX || !text.starts_with('<') {
+        return false;
+    }
+    let title = ["<title>", "<TITLE>"]
+        .iter()
+        .find_map(|mark| text.split_once(mark));
+    title.is_some_and(|(_, title)| is_status(title) && !title.starts_with("404"))
+}
+
 /// The failure that only the result tells of, in its envelope or within.
 pub(crate) fn failure_of(
     whole: Option<&str>,
@@ -492,6 +508,8 @@ mod tests {
     fn errors_begin_as_errors() {
         for text in [
             "Error: user not found",
+            "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><center><h1>502 Bad Gateway</h1></center></body>",
+            "<!doctype html>\n<html lang=en>\n<title>403 Forbidden</title>\n<h1>Forbidden</h1>",
             "AccessDenied: User is not authorized to perform: s3:GetObject",
             "An error occurred (NoSuchKey) when calling the GetObject operation",
             "apply_patch verification failed: Failed to find expected lines in /a.py:\nb",
@@ -530,6 +548,8 @@ mod tests {
             "",
             "Errors in Rust are values.",
             "404 pages were read",
+            "<html><head><title>404 Not Found</title></head><body></body></html>",
+            "<html><head><title>502 ways to bake</title></head><body></body></html>",
             "404 Client Errors in a day",
             "500 Main Street",
             "Error handling: a guide",
