@@ -3,6 +3,7 @@
 //! The fold keeps no list of events: rings, tallies and totals, each with a limit, so its size and the cost of an event do not grow
 //! with the run. What is judged and weighed by what it remembers stands beside it.
 
+pub(super) mod amount;
 mod batch;
 mod before;
 pub(crate) mod control;

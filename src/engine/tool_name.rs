@@ -67,8 +67,10 @@ const READS: [&str; 11] = [
     "read", "view", "open", "show", "cat", "list", "ls", "grep", "glob", "search", "find",
 ];
 
-/// Words of tools that hand out one thing after the other.
-const HANDS_OUT: [&str; 6] = ["next", "claim", "dequeue", "pop", "receive", "consume"];
+/// Words of tools that hand out one thing after the other, or make one up each time.
+const HANDS_OUT: [&str; 9] = [
+    "next", "claim", "dequeue", "pop", "receive", "consume", "uuid", "guid", "random",
+];
 
 /// Words of tools that wait.
 const WAITS: [&str; 3] = ["wait", "sleep", "poll"];
@@ -233,7 +235,14 @@ mod tests {
     /// Tools that hand out are told by a word of their names, and those that act are none.
     #[test]
     fn who_hands_out_is_told_by_name() {
-        for tool in ["next_image", "getNextTicket", "queue.dequeue", "claim-job"] {
+        for tool in [
+            "next_image",
+            "getNextTicket",
+            "queue.dequeue",
+            "claim-job",
+            "generate_uuid",
+            "randomHex",
+        ] {
             assert!(hands_out(tool), "{tool}");
         }
         for tool in [

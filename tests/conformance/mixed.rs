@@ -217,12 +217,12 @@ fn calls_are_read_by_the_profile_that_judges_them() {
   profiles:
     '*@lead':
       profile: standard
-      tools: {search: {volatile_fields: [mood], empty_phrases: [nobody knows]}}
+      tools: {enquire: {volatile_fields: [mood], empty_phrases: [nobody knows]}}
 ";
     let guarded = Guarded::with(Name::Standard, ONE);
     let ask = |agent: &str| {
         ["amber", "birch", "cedar", "dune", "elm"].map(|mood| {
-            let mut call = asked("search", json!({"q": "x", "mood": mood}));
+            let mut call = asked("enquire", json!({"q": "x", "mood": mood}));
             call["agent"] = json!(agent);
             guarded.call(&call, &json!({"result": "found"}))
         })
@@ -235,13 +235,13 @@ fn calls_are_read_by_the_profile_that_judges_them() {
     let policy = policy(Name::Standard, ONE);
     let warned = |agent: &str| {
         let call = |n: u32| {
-            json!({"kind": "tool_call", "t_ms": n, "tool": "search", "agent": agent,
+            json!({"kind": "tool_call", "t_ms": n, "tool": "enquire", "agent": agent,
                 "input": {"q": n}, "output": format!("nobody knows {n}")})
         };
         let view = watch(&policy, &(0..6).map(call).collect::<Vec<_>>());
         shown(&view)
     };
     assert_eq!(warned("helper"), [""; 0]);
-    let empty = "empty_result_loop 6 warning search".to_owned();
+    let empty = "empty_result_loop 6 warning enquire".to_owned();
     assert!(warned("lead").contains(&empty));
 }

@@ -269,9 +269,19 @@ fn hits_that_were_listed_before() {
             &json!({"items": (0..6).map(hit).collect::<Vec<_>>()}),
         )
     };
-    let pages: Vec<_> = (1..11).map(page).collect();
+    let pages: Vec<_> = (1..6).map(page).collect();
     assert!(is_warned_of(&pages));
-    check(&pages[..9], &[]);
+    check(&pages[..4], &[]);
+    let ship = |ship: usize| {
+        made(
+            "fetch_crew",
+            &json!({"ship": ship}),
+            &json!({"items": (0..6).map(hit).collect::<Vec<_>>()}),
+        )
+    };
+    let ships: Vec<_> = (1..11).map(ship).collect();
+    assert!(is_warned_of(&ships));
+    check(&ships[..9], &[]);
 }
 
 /// Given a question that finds nothing, and something that its tool finds in between, it is counted anew; with nothing in between

@@ -3,6 +3,7 @@
 //!
 //! Everything goes through the program itself, `eddy eval` and `eddy check`, as a user would do it.
 
+mod amounts;
 mod batches;
 mod beside;
 mod calibrate;

@@ -12,10 +12,9 @@ use crate::support::{at, eddy};
 
 /// Loops that are not seen. What users say is not in the format; apologies share too few words; of the others, each call is a new
 /// text, and what answers it says no more than that it was taken.
-const MISSED: [&str; 7] = [
+const MISSED: [&str; 6] = [
     "agent_reasks_customer_for_same_info",
     "apologies_without_calls",
-    "calendar_no_slot",
     "email_draft_polish_never_sent",
     "mypy_whackamole",
     "sequential_thinking_circles",
@@ -61,5 +60,5 @@ fn runs_with_long_results() {
         "true_negatives",
     ];
     let counts = counts.map(|count| answer["datasets"][0][count].as_u64());
-    assert_eq!(counts, [59, 7, 3, 72].map(Some), "{answer}");
+    assert_eq!(counts, [60, 6, 3, 72].map(Some), "{answer}");
 }

@@ -3,10 +3,11 @@
 use crate::engine::hash::text_hash;
 
 use super::Fold;
+use super::amount::without_amounts;
 use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
-use super::question::relation;
+use super::question::{differ_in_options, relation};
 use super::tags::Tag;
 
 /// From so many equal calls among the newest ones on, another agent that makes it does not begin anew.
@@ -56,16 +57,23 @@ impl Fold {
         marks.any(|mark| mark.outcome == Outcome::Fresh)
     }
 
-    /// Whether tests were run of another thing than lately, such as another version: that some fail is what was asked.
+    /// Whether tests were run of another thing than lately, such as another version: that some fail is what was asked. The same
+    /// tests of which more is shown, or with another option, are not.
     pub(crate) fn tests_another(&self, judged: &Judged<'_>) -> bool {
-        let sample = judged.call.input.sample();
-        let mut of_tool = self.recent.of_tool(judged.tool_hash);
-        judged.tells_of_tests()
-            && judged.key.is_some()
-            && !self.asked_before(judged)
-            && of_tool.next().is_some_and(|mark| {
-                mark.key().is_some() && !relation(&mark.sample, sample).is_in_other_words()
-            })
+        if !judged.tells_of_tests() || judged.key.is_none() || self.asked_before(judged) {
+            return false;
+        }
+        let sample = without_amounts(judged.call.input.sample());
+        let of_tool = || self.recent.of_tool(judged.tool_hash);
+        let is_other = |mark: &CallMark| {
+            let other = without_amounts(&mark.sample);
+            mark.key().is_some() && !relation(&other, &sample).is_in_other_words()
+        };
+        let is_same = |mark: &CallMark| {
+            let other = without_amounts(&mark.sample);
+            other == sample || differ_in_options(&other, &sample)
+        };
+        of_tool().next().is_some_and(is_other) && !of_tool().any(is_same)
     }
 
     /// Whether a call may have brought something new: it is not known what came back, but nobody asked this before.

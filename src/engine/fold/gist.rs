@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use crate::engine::event::{ERROR_BYTES_MAX, Failure};
 use crate::engine::hash::{mix, text_hash};
 
+use super::amount::without_amounts;
+
 /// How much shorter than its longest an error's text may be where it was cut, so that no character is cut in two.
 const GIST_CUT_BYTES: usize = 4;
 
@@ -15,7 +17,7 @@ const GIST_WORDS_MIN: usize = 3;
 const EXIT_CODE_BYTES_MAX: usize = 40;
 
 /// Words behind which a number says where in a file or which time it failed.
-const PLACES: [&str; 4] = ["line", "column", "attempt", "try"];
+const PLACES: [&str; 6] = ["line", "column", "char", "position", "attempt", "try"];
 
 /// Words that hold an error's sentence together and name nothing: that a query has one of them as well says nothing.
 const GRAMMAR: [&str; 16] = [
@@ -32,9 +34,12 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
     }
     // A word with a digit that is this long is a port, an address or an id.
     let is_id = |word: &str| word.len() >= 5 && word.bytes().any(|byte| byte.is_ascii_digit());
-    let said = |word: &str| !GRAMMAR.contains(&word) && words(arguments).any(|said| said == word);
     let mut before = "";
     let text = without_echo(&failure.text, arguments);
+    let text = without_durations(&text);
+    // How much is shown is no part of what was asked, and its number may be one of those that the error tells.
+    let (text, arguments) = (without_amounts(&text), without_amounts(arguments));
+    let said = |word: &str| !GRAMMAR.contains(&word) && words(&arguments).any(|said| said == word);
     let own = words(&text).filter(|word| {
         // Where in a file it happened is not what happened.
         let before = std::mem::replace(&mut before, word);
@@ -72,6 +77,57 @@ fn without_echo<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
     })
 }
 
+/// Units of time, as they stand behind a number, and those that may stand apart from it.
+const UNITS: [&str; 7] = ["ns", "us", "µs", "ms", "s", "m", "h"];
+const UNITS_APART: [&str; 7] = ["ms", "s", "sec", "secs", "second", "seconds", "minutes"];
+
+/// An error's text without how long something took, which is another time with each try: `in 0.20s`, `2m10s`, `1.5 seconds`.
+fn without_durations(text: &str) -> Cow<'_, str> {
+    let (mut kept, mut copied, mut at) = (String::new(), 0, 0);
+    while let Some(start) = text[at..].find(|sign: char| sign.is_ascii_digit()) {
+        let start = at + start;
+        let is_inside = text[..start].ends_with(char::is_alphanumeric);
+        let end = text.len() - behind_number(&text[start..]).len();
+        let duration = behind_duration(&text[start..]).filter(|_| !is_inside);
+        at = duration.map_or(end, |rest| text.len() - rest.len());
+        if duration.is_some() {
+            kept.push_str(&text[copied..start]);
+            copied = at;
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    kept.push_str(&text[copied..]);
+    Cow::Owned(kept)
+}
+
+/// What stands behind the number with which a text begins.
+fn behind_number(text: &str) -> &str {
+    text.trim_start_matches(|sign: char| sign.is_ascii_digit() || sign == '.')
+}
+
+/// What stands behind the duration with which a text begins, if it begins with one.
+fn behind_duration(text: &str) -> Option<&str> {
+    let mut rest = behind_number(text);
+    let is_unit = |rest: &str, units: &[&str]| {
+        let behind = rest.trim_start_matches(char::is_alphabetic);
+        let word = &rest[..rest.len() - behind.len()];
+        units.contains(&word).then_some(behind.len())
+    };
+    if let Some(apart) = rest.strip_prefix(' ') {
+        return is_unit(apart, &UNITS_APART).map(|left| &apart[apart.len() - left..]);
+    }
+    loop {
+        let left = is_unit(rest, &UNITS)?;
+        rest = &rest[rest.len() - left..];
+        if !rest.starts_with(|sign: char| sign.is_ascii_digit()) {
+            return Some(rest);
+        }
+        rest = behind_number(rest);
+    }
+}
+
 /// Whether an error has no words, or tells only that a command's exit code was not zero.
 pub(crate) fn tells_nothing(error: &str) -> bool {
     let names = ["exit", "exited", "exitcode", "exit_code"];
@@ -82,4 +138,35 @@ pub(crate) fn tells_nothing(error: &str) -> bool {
     // A further line is what was printed.
     let is_line = error.len() <= EXIT_CODE_BYTES_MAX && !error.trim().contains('\n');
     error.is_empty() || (is_line && error.split_whitespace().any(is_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{gist, without_durations};
+    use crate::engine::event::Failure;
+
+    /// Given errors that say how long something took, that is left out; versions, counts and names with digits stay.
+    #[test]
+    fn durations_are_left_out() {
+        for (text, expected) in [
+            ("1 failed, 12 passed in 0.20s", "1 failed, 12 passed in "),
+            ("1 failed in 1.5 seconds, 3 left", "1 failed in , 3 left"),
+            ("gave up after 2m10s (130 s)", "gave up after  ()"),
+            ("took 12ms.", "took ."),
+            (
+                "line 3: 4 items, v1.2s, 12sheets, 5 stones",
+                "line 3: 4 items, v1.2s, 12sheets, 5 stones",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(without_durations(text), expected);
+        }
+        let failed = |text: &str| Failure {
+            text: text.into(),
+            masked: 1,
+            transient: false,
+        };
+        let took = |time: &str| gist(&failed(&format!("1 failed, 12 passed in {time}")), "{}");
+        assert_eq!(took("0.20s"), took("14.03s"));
+    }
 }

@@ -50,6 +50,7 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
         // They differ where it is not shown.
         return Relation::Other;
     }
+    let is_other_text = left != right;
     let may_be_names = !QUESTIONS.iter().any(|name| left.contains(name));
     let mut only = Only::default();
     let mut is_framed = false;
@@ -67,6 +68,8 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
     let Only { left, right } = only;
     let name = |words: &[&str], others: &[&str]| words.iter().any(|word| is_name(word, others));
     match (name(&left, &right), name(&right, &left)) {
+        // All words are the same, and signs and blanks between them differ.
+        _ if is_other_text && left.is_empty() && right.is_empty() => Relation::Reworded,
         (false, false) => Relation::Numbered,
         (true, true) if share_half(&left, &right) => Relation::Reworded,
         (true, true) if !is_framed => Relation::Rephrased,
@@ -81,6 +84,18 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
 pub(crate) fn names_others(left: &str, right: &str, values_min: usize) -> bool {
     relation(left, right) == Relation::Other
         && (values_min <= 1 || values(left, right).count() >= values_min)
+}
+
+/// Whether what differs between two questions is options alone, `-v` or `-x`, which say how something is done and not to what.
+pub(crate) fn differ_in_options(left: &str, right: &str) -> bool {
+    let mut only = Only::default();
+    for (left, right) in values(left, right) {
+        only.add(left, right);
+    }
+    let is_option =
+        |word: &&str| word.starts_with('-') && !word.contains(|sign: char| sign.is_ascii_digit());
+    let mut words = only.left.iter().chain(&only.right).peekable();
+    words.peek().is_some() && words.all(is_option)
 }
 
 /// Whether the second of two calls, of which the first one failed, tries hardly anything else: what differs begins with the same
@@ -518,6 +533,17 @@ mod tests {
             r#"{"command":"rg open_door"}"#,
             Relation::Reworded,
         );
+        check(
+            r#"{"pattern":"open_door\\("}"#,
+            r#"{"pattern":"open_door"}"#,
+            Relation::Reworded,
+        );
+        check(
+            r#"{"sql":"SELECT a,b FROM c;"}"#,
+            r#"{"sql":"SELECT a, b FROM c"}"#,
+            Relation::Reworded,
+        );
+        check(r#"{"page":[1]}"#, r#"{"page":[2]}"#, Relation::Numbered);
     }
 
     /// Given whole phrases that have nothing in common, they may be one question in wholly other words; single words are names.

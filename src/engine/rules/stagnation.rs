@@ -3,9 +3,10 @@
 //! # What it sees
 //! At least four calls of a tool within twelve that ask for the same in other words, and whose results are equal once times,
 //! ids and the like are masked, or differ in a few numbers alone that stand aside, such as scores, or are lists of which four
-//! fifths or more were listed before and which are asked for in some of the same words. Five, where each opens another address
-//! (`https://…`) and brings the same page of at least 256 bytes: one that asks for a person, or one article at many sites. Ten,
-//! whatever is asked, of a result of 512 bytes or more, or a list of six things: the number of the page is ignored, say.
+//! fifths or more were listed before and which are asked for in some of the same words. How much is shown (`"limit": 50`, `| tail
+//! -n 20`) and how long it may take are other words. Five, where each opens another address (`https://…`) and brings the same
+//! page of at least 256 bytes: one that asks for a person, or one article at many sites; and where each asks for another page of
+//! one list (`"page": 3`, a cursor), and gets the same 512 bytes or six things. Ten of these, whatever is asked.
 //!
 //! # Why it matters
 //! The arguments only look like headway. Comparing arguments alone misses a question that is asked in other words.
@@ -16,11 +17,13 @@
 //! # When it stays silent
 //! Empty results and errors have rules of their own. Calls that ask the same of other things (another file, user or page in one
 //! frame) are a batch, whose answers may well be equal. A result of up to 64 bytes, or one no longer than what was sent, may be
-//! a mere acknowledgement (`ok`, `saved`), unless it counts nought (`{"count": 0}`), and so may that of a tool that writes. A
-//! new result of the tool starts the count anew; where other results of the tool are more than these, it has more than one to
-//! give; and the calls of one model answer count once.
+//! a mere acknowledgement (`ok`, `saved`), unless it counts nought (`{"count": 0}`) or the tool looks (`grep`), and so may that of
+//! a tool that writes. A new result of the tool starts the count anew; where other results of the tool are more than these, it
+//! has more than one to give; and the calls of one model answer count once.
 
+use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
+use crate::engine::fold::amount::{differ_in_amount, differ_in_page, says_amount};
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::{ACKNOWLEDGEMENT_BYTES_MAX, Outcome};
@@ -46,7 +49,9 @@ const LONG_CALLS_MIN: usize = 10;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.stagnation.as_ref()?;
-    let says_something = !judged.is_acknowledged() || counts_nothing(judged);
+    // Who looks is told something, however short it is.
+    let looks = judged.call.manner == Manner::Looks;
+    let says_something = looks || !judged.is_acknowledged() || counts_nothing(judged);
     let speaks = says_something && !judged.call.manner.writes();
     let old = judged.outcome == Outcome::Stale || has_numbers_aside(judged);
     let failed = judged.outcome == Outcome::Failed;
@@ -92,7 +97,7 @@ fn same_results<'m>(
         .map_or(0, |value| value.items.len());
     let is_long = has_bytes(judged, LONG_BYTES_MIN) || items >= LISTED_MIN;
     let in_numbers_alone = in_other_words.next().is_none();
-    if in_numbers_alone && !is_long {
+    if in_numbers_alone && !is_long && !says_amount(sample) {
         return None;
     }
     let trend = judged.trend.as_deref();
@@ -119,6 +124,9 @@ fn same_results<'m>(
     }
     let opens = !in_numbers_alone && sample.contains("://");
     let is_page = opens && has_bytes(judged, PAGE_BYTES_MIN);
+    let is_other_page =
+        |mark: &&CallMark| mark.result() == judged.result && differ_in_page(&mark.sample, sample);
+    let is_page = is_page || (is_long && same.iter().all(is_other_page));
     let stands = (is_page && same.len() > enough) || (is_long && same.len() + 1 >= LONG_CALLS_MIN);
     let same = if others == 0 && stands {
         same
@@ -167,7 +175,8 @@ fn has_numbers_aside(judged: &Judged<'_>) -> bool {
     trend.is_some_and(|trend| is_long(trend.numbers.count.into()))
 }
 
-/// Of some calls those that are a rewording of the present one, or of one that is; what differs in numbers alone is none.
+/// Of some calls those that are a rewording of the present one, or of one that is; what differs in numbers alone is none, unless
+/// these say how much is shown or how long it may take.
 fn reworded<'s, 'm: 's>(
     judged: &Judged<'_>,
     mut sample: &'s str,
@@ -182,7 +191,8 @@ fn reworded<'s, 'm: 's>(
             // Wholly other words that find much of the same may be another question to few texts.
             let is_alike =
                 relation == Relation::Reworded || !mark.retells || mark.result() == judged.result;
-            mark.shape != shape && relation.is_in_other_words() && is_alike
+            let is_reworded = mark.shape != shape && relation.is_in_other_words() && is_alike;
+            is_reworded || differ_in_amount(&mark.sample, sample)
         });
         found.extend(alike);
         rest = others;

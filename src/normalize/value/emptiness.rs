@@ -13,7 +13,7 @@ const SENTENCE_BYTES_MAX: usize = 80;
 
 /// Sentences that say so, also in other languages. They must stand as words of their own: neither "100 results" nor "piano
 /// results" is nothing. Each begins as [`may_say`] knows.
-const NOTHING: [&str; 42] = [
+const NOTHING: [&str; 45] = [
     "did not match any",
     "find anything",
     "not find any",
@@ -41,6 +41,9 @@ const NOTHING: [&str; 42] = [
     "no hits",
     "no output",
     "no content",
+    "no response",
+    "no reply",
+    "no answer",
     "no more results",
     "no further results",
     "nothing to do",

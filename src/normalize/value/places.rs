@@ -11,7 +11,9 @@ use std::borrow::Cow;
 const ENDING_BYTES_MAX: usize = 6;
 
 /// Words behind which a number says where, or which process it was.
-const WORDS: [&str; 5] = ["line", "column", "col", "process", "pid"];
+const WORDS: [&str; 7] = [
+    "line", "column", "col", "char", "position", "process", "pid",
+];
 
 /// The text of a failure without the numbers that say where.
 pub(super) fn without_places(text: &str) -> Cow<'_, str> {
@@ -212,6 +214,14 @@ mod tests {
         check(
             "SyntaxError at line 4, column 19 of 30",
             "SyntaxError at line , column  of 30",
+        );
+        check(
+            "Expecting ',' delimiter: line 1 column 34 (char 33)",
+            "Expecting ',' delimiter: line  column  (char )",
+        );
+        check(
+            "Unexpected token } in JSON at position 34",
+            "Unexpected token } in JSON at position ",
         );
     }
 

@@ -1,0 +1,226 @@
+//! What arguments say of the amount of an answer: how much of it is shown (`"limit": 50`, `| tail -n 20`), how long it may take
+//! (`timeout 60 …`), and which page of it is asked for (`"cursor": "q8Zk"`).
+//!
+//! It is no part of what is asked: a command is the same one, however many of its last lines are shown. And a server that brings
+//! one page whatever page is asked for has no other.
+
+use std::borrow::Cow;
+
+/// Parts of the names of arguments that say how much is shown or how long it may take, in small letters, without `_`.
+const AMOUNTS: [&str; 11] = [
+    "limit",
+    "timeout",
+    "maxresults",
+    "maxoutput",
+    "maxchars",
+    "maxlength",
+    "numresults",
+    "perpage",
+    "pagesize",
+    "topk",
+    "yieldtime",
+];
+
+/// Parts of the names of arguments that say with a number, or with whatever, from where on an answer is shown.
+const PAGES: [&str; 3] = ["page", "offset", "skip"];
+const CURSORS: [&str; 4] = ["cursor", "pagetoken", "continuation", "marker"];
+
+/// What stands before such a number in a command or a query.
+const BEFORE: [&str; 12] = [
+    "head -n ",
+    "head -n",
+    "head -c ",
+    "head -",
+    "head --lines=",
+    "tail -n ",
+    "tail -n",
+    "tail -c ",
+    "tail -",
+    "tail --lines=",
+    "timeout ",
+    "limit ",
+];
+
+/// Whether two samples of arguments, which are not the same, say the same but for an amount.
+pub(crate) fn differ_in_amount(left: &str, right: &str) -> bool {
+    left != right && says_amount(left) && without_amounts(left) == without_amounts(right)
+}
+
+/// Whether arguments say an amount.
+pub(crate) fn says_amount(sample: &str) -> bool {
+    matches!(without_amounts(sample), Cow::Owned(_))
+}
+
+/// Arguments without the amounts that they say.
+pub(crate) fn without_amounts(sample: &str) -> Cow<'_, str> {
+    let is_said = |name: &str, value: &str| is_number(value) && is_one_of(&AMOUNTS, name);
+    let sample = without_members(sample, is_said);
+    match without_numbers(&sample) {
+        Some(rest) => Cow::Owned(rest),
+        None => sample,
+    }
+}
+
+/// Whether two samples of arguments, which are not the same, ask for two pages of one answer.
+pub(crate) fn differ_in_page(left: &str, right: &str) -> bool {
+    let is_said = |name: &str, value: &str| {
+        is_one_of(&CURSORS, name) || (is_number(value) && is_one_of(&PAGES, name))
+    };
+    left != right && without_members(left, is_said) == without_members(right, is_said)
+}
+
+fn is_number(value: &str) -> bool {
+    let digits = value.trim_matches('"');
+    !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+/// Whether an argument's name has one of some parts, whatever its spelling.
+fn is_one_of(parts: &[&str], name: &str) -> bool {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    parts.iter().any(|part| name.contains(part))
+}
+
+/// A JSON text without the numbers and texts of some members.
+fn without_members(json: &str, is_said: impl Fn(&str, &str) -> bool) -> Cow<'_, str> {
+    const MARK: &str = "\":";
+    let (mut kept, mut copied) = (String::new(), 0);
+    for (end, _) in json.match_indices(MARK) {
+        let start = end + MARK.len();
+        let name = json[..end].rsplit('"').next().unwrap_or_default();
+        let value = value_at(&json[start..]);
+        if start >= copied && is_said(name, value) {
+            kept.push_str(&json[copied..start]);
+            copied = start + value.len();
+        }
+    }
+    rest_of(json, kept, copied)
+}
+
+/// The text or number with which a JSON text begins.
+fn value_at(json: &str) -> &str {
+    let Some(text) = json.strip_prefix('"') else {
+        let end = json.find([',', '}', ']']).unwrap_or(json.len());
+        return &json[..end];
+    };
+    let is_end = |(at, _): &(usize, &str)| !text[..*at].ends_with('\\');
+    let end = text.match_indices('"').find(is_end);
+    end.map_or(json, |(at, mark)| &json[..mark.len() + at + mark.len()])
+}
+
+/// A command or a query without the numbers in it that say an amount; nothing where there are none.
+fn without_numbers(sample: &str) -> Option<String> {
+    let (mut kept, mut copied, mut at) = (String::new(), 0, 0);
+    while let Some(start) = sample[at..].find(|sign: char| sign.is_ascii_digit()) {
+        let start = at + start;
+        let rest = sample[start..].trim_start_matches(|sign: char| sign.is_ascii_digit());
+        at = sample.len() - rest.len();
+        if follows_amount(&sample[..start]) {
+            kept.push_str(&sample[copied..start]);
+            copied = at;
+        }
+    }
+    (copied > 0).then(|| kept + &sample[copied..])
+}
+
+fn follows_amount(before: &str) -> bool {
+    BEFORE.iter().any(|word| {
+        let begin = before.len().checked_sub(word.len());
+        let parts = begin.and_then(|begin| before.split_at_checked(begin));
+        parts.is_some_and(|(before, end)| {
+            end.eq_ignore_ascii_case(word) && !before.ends_with(char::is_alphanumeric)
+        })
+    })
+}
+
+fn rest_of(text: &str, mut kept: String, copied: usize) -> Cow<'_, str> {
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    kept.push_str(&text[copied..]);
+    Cow::Owned(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{differ_in_amount, differ_in_page, says_amount};
+
+    /// Given arguments that say how much is shown or how long it may take, they are the same without; other numbers are what is
+    /// asked about.
+    #[test]
+    fn amounts() {
+        for (left, right, is_amount) in [
+            (
+                r#"{"command":"make 2>&1 | tail -n 20"}"#,
+                r#"{"command":"make 2>&1 | tail -n 5"}"#,
+                true,
+            ),
+            (
+                r#"{"command":"make | head -20 | tail -5"}"#,
+                r#"{"command":"make | head -40 | tail -15"}"#,
+                true,
+            ),
+            (
+                r#"{"command":"timeout 60 make","timeout":60000}"#,
+                r#"{"command":"timeout 120 make","timeout":120000}"#,
+                true,
+            ),
+            (
+                r#"{"q":"SELECT 1 LIMIT 5"}"#,
+                r#"{"q":"SELECT 1 LIMIT 50"}"#,
+                true,
+            ),
+            (
+                r#"{"maxResults":5,"q":"a"}"#,
+                r#"{"maxResults":50,"q":"a"}"#,
+                true,
+            ),
+            (
+                r#"{"limit":"5","q":"a"}"#,
+                r#"{"limit":"50","q":"a"}"#,
+                true,
+            ),
+            (r#"{"limit":5,"q":"a"}"#, r#"{"limit":5,"q":"b"}"#, false),
+            (r#"{"limit":5,"page":1}"#, r#"{"limit":5,"page":2}"#, false),
+            (
+                r#"{"command":"make -j4"}"#,
+                r#"{"command":"make -j8"}"#,
+                false,
+            ),
+            (
+                r#"{"command":"python a.py --seed 4"}"#,
+                r#"{"command":"python a.py --seed 8"}"#,
+                false,
+            ),
+            (
+                r#"{"command":"git show ahead -4"}"#,
+                r#"{"command":"git show ahead -8"}"#,
+                false,
+            ),
+            (r#"{"limit":5}"#, r#"{"limit":5}"#, false),
+        ] {
+            assert_eq!(differ_in_amount(left, right), is_amount, "{left} {right}");
+        }
+        assert!(!says_amount(r#"{"command":"ls -l","n":12}"#));
+    }
+
+    /// Given arguments that ask for another page, by number or by a cursor, they are of one answer; a page with a name is
+    /// another thing.
+    #[test]
+    fn pages() {
+        for (left, right, is_page) in [
+            (r#"{"page":1,"q":"a"}"#, r#"{"page":2,"q":"a"}"#, true),
+            (
+                r#"{"cursor":"q8Zk","q":"a"}"#,
+                r#"{"cursor":"h3\"t","q":"a"}"#,
+                true,
+            ),
+            (r#"{"pageToken":"q8Zk"}"#, r#"{"pageToken":"h3Rt"}"#, true),
+            (r#"{"page":"about"}"#, r#"{"page":"news"}"#, false),
+            (r#"{"page":1,"q":"a"}"#, r#"{"page":1,"q":"b"}"#, false),
+            (r#"{"page":1,"q":"a"}"#, r#"{"page":2,"q":"b"}"#, false),
+        ] {
+            assert_eq!(differ_in_page(left, right), is_page, "{left} {right}");
+        }
+    }
+}

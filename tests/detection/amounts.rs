@@ -1,0 +1,201 @@
+//! Calls that differ in how much is shown of an answer, in how long it may take, or in which page of it is asked for.
+
+use serde_json::{Value, json};
+
+use crate::support::{call, check, failed};
+
+/// What a test run prints of which some passed, its newest lines.
+fn tests_printed(lines: usize) -> String {
+    let names = [
+        "harbour", "ferry", "orchid", "copper", "tunnel", "garden", "signal", "ladder", "meadow",
+        "pillow", "rocket", "saddle",
+    ];
+    let shown = &names[names.len().saturating_sub(lines)..];
+    let passed = shown
+        .iter()
+        .map(|name| format!("tests/test_{name}.py::test_{name} PASSED\n"));
+    let passed = passed.collect::<String>();
+    format!(
+        "{passed}FAILED tests/test_fare.py::test_fare - assert 93 == 118\n1 failed, 12 passed in 0.{lines}s"
+    )
+}
+
+fn with(tool: &str, input: Value, output: Value) -> Value {
+    let mut event = json!({"kind": "tool_call", "agent": "a", "tool": tool});
+    event["input"] = input;
+    event["output"] = output;
+    event
+}
+
+/// Given one run of tests that fails, of which now more lines are shown and now fewer, or that may take longer, or which is
+/// asked for with other flags, it is the same run; of each version or seed it is another one.
+#[test]
+fn failing_tests_of_which_more_is_shown() {
+    let piped = |lines: usize| {
+        let command = format!("pytest 2>&1 | tail -n {lines}");
+        call("Bash", &command, &tests_printed(lines))
+    };
+    let longer = |seconds: usize| {
+        let command = format!("timeout {seconds} pytest");
+        failed("Bash", &command, &tests_printed(9))
+    };
+    let flagged = |flag: &str| failed("Bash", &format!("pytest {flag}"), &tests_printed(9));
+    let rules = ["no_progress", "same_error"];
+    check(&[11, 9, 12, 8, 10].map(piped), &["same_error"]);
+    check(&[60, 120, 30, 90, 300].map(longer), &rules);
+    check(
+        &["-v", "-x", "-l", "-vv", "-s"].map(flagged),
+        &[
+            "no_progress",
+            "repeated_tool_call_similar_input",
+            "same_error",
+        ],
+    );
+    let other = |command: String| failed("Bash", &command, &tests_printed(9));
+    for commands in [
+        ["py39", "py310", "py311", "py312", "py313"].map(|version| format!("tox -e {version}")),
+        [7, 1, 12, 3, 5].map(|seed| format!("pytest -p randomly --seed {seed} | tail -n 20")),
+    ] {
+        check(&commands.map(other), &[]);
+    }
+}
+
+/// Given the same answer however much of it is asked for, or however long it may take, it is one question; where more of it
+/// comes, that is new.
+#[test]
+fn answers_of_which_more_is_asked_for() {
+    let page =
+        "The ferry leaves the harbour at dawn, and again when the tide has turned in the evening.";
+    let shell = |command: String| call("Bash", &command, page);
+    let read = |limit: usize| {
+        with(
+            "read_file",
+            json!({"path": "fares.txt", "limit": limit}),
+            json!(page),
+        )
+    };
+    let run = |timeout: usize| {
+        with(
+            "Bash",
+            json!({"command": "ls -l", "timeout": timeout}),
+            json!(page),
+        )
+    };
+    let amounts = [2_000, 500, 1_000, 3_000];
+    let rules = ["stagnation"];
+    check(
+        &amounts.map(|n| shell(format!("curl -s https://a.example | head -c {n}"))),
+        &rules,
+    );
+    check(
+        &amounts.map(|n| shell(format!("psql -c 'SELECT * FROM fares LIMIT {n}'"))),
+        &rules,
+    );
+    check(&amounts.map(read), &rules);
+    check(&amounts.map(run), &rules);
+    let grows = |n: usize| {
+        let command = format!("cat fares.txt | head -n {n}");
+        call("Bash", &command, &page.repeat(n))
+    };
+    check(&[1, 2, 4, 8, 16].map(grows), &[]);
+    let seat = |n: usize| {
+        with(
+            "find_seat",
+            json!({"train": "harbour line", "seat": n}),
+            json!(page),
+        )
+    };
+    check(&[4, 9, 2, 7, 5].map(seat), &[]);
+}
+
+/// Given a list that is the same on each page, by number or by cursor, the fifth one says that pages are not told apart; short
+/// answers and other lists are none.
+#[test]
+fn pages_that_are_the_same() {
+    let ids = ["q8Zk2mXw", "h3Rt9pLc", "b7Yv4nDs", "w2Kj6fGa", "z5Mx1qTe"];
+    let names = ["Ann", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hal"];
+    let list = |from: usize| json!({"people": names[from..].iter().map(|name| json!({"name": name, "since": "the spring of 2019"})).collect::<Vec<_>>()});
+    let by_number = |n: usize| with("list_people", json!({"page": n, "of": "crew"}), list(0));
+    let by_cursor = |id: &str| with("list_people", json!({"cursor": id, "of": "crew"}), list(0));
+    let rules = ["stagnation"];
+    check(&[1, 2, 3, 4, 5].map(by_number), &rules);
+    check(&[1, 2, 3, 4].map(by_number), &[]);
+    check(&ids.map(by_cursor), &rules);
+    let of_another = |team: &str| with("list_people", json!({"page": 1, "of": team}), list(0));
+    check(
+        &["crew", "guests", "pilots", "cooks", "guards"].map(of_another),
+        &[],
+    );
+    let short = |n: usize| with("list_people", json!({"page": n, "of": "crew"}), list(5));
+    check(&[1, 2, 3, 4, 5].map(short), &[]);
+}
+
+/// Given arguments that are no JSON, an error that says at which sign is the same wherever that is.
+#[test]
+fn arguments_that_cannot_be_read() {
+    for error in [
+        "Expecting ',' delimiter: line 1 column COLUMN (char SIGN)",
+        "Unexpected token } in JSON at position SIGN",
+    ] {
+        let queries = [
+            "harbour",
+            "when does the ferry leave",
+            "tide",
+            "copper mines of old",
+            "orchids",
+        ];
+        let search = |query: &str| {
+            let told = error
+                .replace("COLUMN", &(query.len() + 13).to_string())
+                .replace("SIGN", &(query.len() + 12).to_string());
+            json!({"kind": "tool_call", "agent": "a", "tool": "search",
+                "input": format!("{{\"query\": \"{query}\",}}"), "error": told})
+        };
+        check(&queries.map(search), &["no_progress", "same_error"]);
+    }
+}
+
+/// Given a tool that looks and brings the same short answer to one question with other signs or words in it, it is a standstill;
+/// where others are asked about, or a tool does something, the same word for it is none.
+#[test]
+fn short_answers_to_who_looks() {
+    let grep = |pattern: &str| with("grep", json!({"pattern": pattern}), json!("src/door.rs:12"));
+    let patterns = [
+        "open_door",
+        "open_door\\(",
+        "open_door(key)",
+        "def open_door",
+    ];
+    check(&patterns.map(grep), &["stagnation"]);
+    check(&["open", "shut", "lock", "knock", "paint"].map(grep), &[]);
+    let list = |command: &str| call("bash", command, "door.rs\nkey.rs");
+    check(
+        &["ls src", "cd src && ls", "ls -1 src", "cd src; ls"].map(list),
+        &["stagnation"],
+    );
+    let paint = |of: &str| with("paint", json!({"of": of}), json!("src/door.rs:12"));
+    check(&patterns.map(paint), &[]);
+}
+
+/// Given ids that are drawn, each is what was asked for; one that stays the same is not.
+#[test]
+fn ids_that_are_drawn() {
+    let draw = |id: &str| with("generate_uuid", json!({}), json!(id));
+    let ids = [
+        "0f21ddb6-6cad-4a26-8d11-6ece1738f7d9",
+        "f28c105d-1fb1-4c23-90c1-92cfd3ac94af",
+        "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed",
+        "9c858901-8a57-4791-81fe-4c455b099bc9",
+        "16fd2706-8baf-433b-82eb-8c7fada847da",
+    ];
+    check(&ids.map(draw), &[]);
+    let same = [ids[0]; 5].map(draw);
+    check(
+        &same,
+        &[
+            "no_progress",
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+        ],
+    );
+}
