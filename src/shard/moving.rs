@@ -3,8 +3,8 @@
 //! Its owner, after the commit of everything that was routed to it, sends a copy of the state to the owner of the run that it
 //! belongs to, which absorbs it in a turn of its own and sends a release back; with that the old run is removed. A crash in
 //! between leaves both, and the next start moves the old one again: absorbing twice changes nothing. Where it went is in the
-//! journal, which is needed for as long as the old run is there. If the run that it belonged
-//! to has gone over to a further one meanwhile, it goes on there, and whoever waits for the move waits for all of it.
+//! journal, which is needed for as long as the old run is there. If the run that it belonged to has gone over to a further one
+//! meanwhile, it goes on there, and whoever waits for the move waits for all of it.
 //!
 //! One request may name any number of earlier traces. States on their way wait in memory for a turn of their new owner, so a
 //! shard has some under way at a time; further runs stay where they are until one of those is released.
