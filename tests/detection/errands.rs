@@ -150,6 +150,100 @@ fn what_a_user_asks_for_again_is_no_errand_in_a_circle() {
     assert!(answer.to_string().contains("goal_loop"), "{answer:#}");
 }
 
+/// Given an errand in other words each time, and other errands, in languages that have no blanks between words or letters of
+/// several bytes, the former is a loop and the latter are none.
+#[test]
+fn errands_in_many_languages() {
+    let again = [
+        [
+            "请在领英上查找管理团队成员的入职日期",
+            "请通过领英资料确认管理团队成员的准确入职日期",
+            "请查看管理团队成员的领英主页以找到他们的入职时间",
+            "请继续在领英上搜索管理团队成员的入职日期",
+            "请再次在领英上核实管理团队成员的入职日期",
+        ],
+        [
+            "2020年に入社した経営陣の入社日を検索してください",
+            "経営陣の入社日を2020年について確認してください",
+            "もう一度、2020年の経営陣の入社日を探してください",
+            "2020年の経営陣について、入社日をほかの資料で調べてください",
+            "経営陣が2020年に入社した日を改めて検索してください",
+        ],
+        [
+            "2020년에 입사한 경영진의 입사일을 찾아주세요",
+            "경영진의 입사일을 2020년 기준으로 검색해 주세요",
+            "2020년 경영진 입사 날짜를 다시 확인해 주세요",
+            "다른 자료에서 2020년 경영진의 입사일을 찾아 주세요",
+            "경영진의 2020년 입사일을 한 번 더 검색해 주세요",
+        ],
+        [
+            "Найди даты прихода членов руководства компании Fubo",
+            "Посмотри, какие даты прихода членов руководства указаны у Fubo",
+            "На сайте Fubo должны быть даты прихода членов руководства",
+            "Проверь другие источники: нужны даты прихода членов руководства Fubo",
+            "Нужны точные даты прихода членов руководства Fubo, поищи снова",
+        ],
+    ];
+    // Each errand brings something.
+    let told = |errands: &[&str]| -> Vec<Value> {
+        let told = errands.iter().zip(PIECES).map(|(errand, piece)| {
+            let found = call_of("clerk", "look", &json!({"of": errand}), &json!(piece));
+            [ask("lead", "clerk", errand), found]
+        });
+        told.flatten().collect()
+    };
+    for errands in again {
+        check(&told(&errands), &["goal_loop"]);
+    }
+    let others = [
+        [
+            "请查找北京今天的天气情况",
+            "请写一份关于水质的简短报告",
+            "请把这封邮件翻译成英文",
+            "请计算上个季度的销售总额",
+            "请检查登录页面为什么报错",
+            "请总结会议记录中的主要结论",
+        ],
+        [
+            "北京の今日の天気を調べてください",
+            "先月の売上の合計を計算してください",
+            "このメールを英語に翻訳してください",
+            "ログイン画面のエラーの原因を調べてください",
+            "新しい機能のテストを書いてください",
+            "会議の要点を三つにまとめてください",
+        ],
+        [
+            "베이징의 오늘 날씨를 찾아주세요",
+            "지난 분기 매출 합계를 계산해 주세요",
+            "이 메일을 영어로 번역해 주세요",
+            "로그인 화면의 오류 원인을 찾아주세요",
+            "새 기능의 단위 테스트를 작성해 주세요",
+            "회의 내용을 세 줄로 요약해 주세요",
+        ],
+        [
+            "आज दिल्ली का मौसम कैसा है यह पता करो",
+            "पिछली तिमाही की कुल बिक्री का हिसाब लगाओ",
+            "इस पत्र का अंग्रेज़ी में अनुवाद करो",
+            "लॉगिन पृष्ठ की त्रुटि का कारण खोजो",
+            "नई सुविधा के लिए परीक्षण लिखो",
+            "बैठक की मुख्य बातें संक्षेप में बताओ",
+        ],
+        [
+            "ค้นหาสภาพอากาศวันนี้ที่เชียงใหม่",
+            "คำนวณยอดขายรวมของไตรมาสที่แล้ว",
+            "แปลจดหมายฉบับนี้เป็นภาษาอังกฤษ",
+            "หาสาเหตุที่หน้าเข้าสู่ระบบผิดพลาด",
+            "เขียนการทดสอบสำหรับคุณสมบัติใหม่",
+            "สรุปประเด็นหลักของการประชุม",
+        ],
+    ];
+    for errands in others {
+        check(&told(&errands), &[]);
+    }
+    // How one asks another to go on says nothing of what is to be done.
+    check(&told(&["请写下一部分"; 6]), &[]);
+}
+
 /// Given an instruction into which another name or text is filled each time, it is another errand, and reports back in the same
 /// words are of other things; who says the same of each does not repeat himself. Given the same of one thing, it is a loop.
 #[test]

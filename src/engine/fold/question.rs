@@ -14,8 +14,6 @@ use std::ops::RangeInclusive;
 use crate::engine::event::HIDDEN;
 use crate::engine::similarity::common_ends;
 
-use super::speech::is_word_alone;
-
 /// Shortest word that names something, in bytes: shorter ones are flags and grammar.
 const NAME_BYTES_MIN: usize = 3;
 
@@ -247,6 +245,12 @@ fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
     let words = words.flat_map(|word| word.split_inclusive(is_word_alone));
     let words = words.map(|word| word.trim_matches(AROUND_WORDS));
     words.filter(|word| !word.is_empty())
+}
+
+/// Whether a sign is of a script that may have no blanks between words: one of at least three bytes, as in the sketches of long
+/// texts.
+fn is_word_alone(letter: char) -> bool {
+    letter.len_utf8() >= 3
 }
 
 /// Whether a sign stands between words.

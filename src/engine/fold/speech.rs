@@ -4,7 +4,7 @@
 //! text as a sketch of 58 bits. Neither is ever kept as text.
 
 use std::collections::VecDeque;
-use std::iter::zip;
+use std::iter::{self, zip};
 use std::ptr;
 
 use serde::{Deserialize, Serialize};
@@ -235,10 +235,54 @@ impl Speech {
     }
 }
 
-/// Whether a sign is of a script that has no blanks between words, where each sign is taken for a word, as in the sketches of
-/// long texts: one of at least three bytes.
-pub(crate) fn is_word_alone(letter: char) -> bool {
-    letter.len_utf8() >= 3
+/// How the words of a script are told apart.
+#[derive(Clone, Copy, PartialEq)]
+enum Writing {
+    /// By blanks.
+    Apart,
+    /// Not at all, so that each sign is taken for a word: ideograms, the syllables of Korean, and katakana, in which Japanese
+    /// writes nouns from elsewhere.
+    Alone,
+    /// By the signs of another script around them: hiragana, which mostly joins what stands around it.
+    Between,
+}
+
+impl Writing {
+    fn of(letter: char) -> Self {
+        match letter {
+            '\u{3040}'..='\u{309f}' => Self::Between,
+            '\u{30a0}'..='\u{30ff}'
+            | '\u{3400}'..='\u{9fff}'
+            | '\u{ac00}'..='\u{d7a3}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3ffff}' => Self::Alone,
+            _ => Self::Apart,
+        }
+    }
+}
+
+/// The words of a text.
+fn words(text: &str) -> impl Iterator<Item = (&str, Writing)> {
+    let mut rest = text;
+    iter::from_fn(move || {
+        rest = rest.trim_start_matches(|letter: char| !letter.is_alphanumeric());
+        let first = rest.chars().next()?;
+        let writing = Writing::of(first);
+        let is_behind = |letter: char| !letter.is_alphanumeric() || Writing::of(letter) != writing;
+        let end = match writing {
+            Writing::Alone => first.len_utf8(),
+            _ => rest.find(is_behind).unwrap_or(rest.len()),
+        };
+        let word;
+        (word, rest) = rest.split_at(end);
+        Some((word, writing))
+    })
+}
+
+/// How many words of a text are single signs of a script without blanks.
+pub(crate) fn signs_among_words(text: &str) -> usize {
+    let signs = words(text).filter(|(_, writing)| *writing == Writing::Alone);
+    signs.count()
 }
 
 /// The set of a text's words, lower case, by hash.
@@ -246,20 +290,21 @@ pub(crate) fn is_word_alone(letter: char) -> bool {
 pub(crate) struct Words(pub(crate) BoundedVec<u32, WORDS_MAX>);
 
 impl Words {
-    /// The words of a text that are at least so many bytes long, each once, at most [`WORDS_MAX`].
-    pub(crate) fn of(text: &str, bytes_min: usize) -> Self {
-        let mut words = BoundedVec::default();
-        let pieces = text.split(|letter: char| !letter.is_alphanumeric());
-        for word in pieces.flat_map(|piece| piece.split_inclusive(is_word_alone)) {
-            if word.is_empty() || word.len() < bytes_min {
+    /// The words of a text that have at least so many letters, each once, at most [`WORDS_MAX`]. A sign that is taken for a word
+    /// is long enough.
+    pub(crate) fn of(text: &str, letters_min: usize) -> Self {
+        let mut hashes = BoundedVec::default();
+        for (word, writing) in words(text) {
+            let letters = word.chars().take(letters_min).count();
+            if writing != Writing::Alone && letters < letters_min {
                 continue;
             }
             let hash = stable(&[word.to_lowercase().as_bytes()]) as u32;
-            if words.len() < WORDS_MAX && !words.contains(&hash) {
-                words.push(hash);
+            if hashes.len() < WORDS_MAX && !hashes.contains(&hash) {
+                hashes.push(hash);
             }
         }
-        Self(words)
+        Self(hashes)
     }
 
     /// The share of the words of both that both have (Jaccard), 0 to 1.
@@ -277,11 +322,29 @@ impl Words {
 mod tests {
     use super::Words;
 
-    /// Given a text in a script without blanks, each of its signs is a word.
+    /// Given a text in a script without blanks, each of its signs is a word, also behind letters; where letters are no words by
+    /// themselves, they are told apart as elsewhere, by how many there are and not by their bytes.
     #[test]
-    fn signs_are_words_where_there_are_no_blanks() {
-        let words = |text| Words::of(text, 3);
-        assert_eq!(words("find 河流的漩涡, the eddy").0.len(), 3 + 5);
+    fn words_of_many_scripts() {
+        let words = |text| Words::of(text, 4).0.len();
+        for (text, expected) in [
+            ("find 河流的漩涡, the eddy", 2 + 5),
+            ("用Python写", 3),
+            ("データを読んで", 3 + 1),
+            ("さくら", 0),
+            ("회의록", 3),
+            ("найди на реке водоворот", 3),
+            ("für die Bücher", 1),
+            ("नदी में भँवर खोजो", 2),
+        ] {
+            assert_eq!(words(text), expected, "{text}");
+        }
+    }
+
+    /// Given the same in other words, it is alike in any script, and another thing is not.
+    #[test]
+    fn likeness_in_scripts_without_blanks() {
+        let words = |text| Words::of(text, 4);
         let one = words("请在文件中找到河流的漩涡");
         assert!(one.likeness(&words("请在档案中找到河流的漩涡")) > 0.7);
         assert!(one.likeness(&words("今天北京的天气怎么样")) < 0.2);

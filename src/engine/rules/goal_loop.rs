@@ -2,9 +2,10 @@
 //!
 //! # What it sees
 //! Five of the newest instructions to one agent (its own input, or what it was handed) whose sets of words are nearly equal
-//! (Jaccard at least 0.37, of words of four bytes and more, since shorter ones join others in any errand), or four of which the
-//! words of the newest are three fifths of both; or the same call four times among the newest twelve, under at least three
-//! instructions, even if its results differ: the page scrolled down once more, whatever is asked for.
+//! (Jaccard at least 0.37, of words of four letters and more, since shorter ones join others in any errand, and of single signs
+//! of Chinese, Korean and katakana), or four of which the words of the newest are three fifths of both; or the same call four
+//! times among the newest twelve, under at least three instructions, even if its results differ: the page scrolled down once
+//! more, whatever is asked for.
 //!
 //! # Why it matters
 //! Every step looks different and none of them leads nearer to the goal. Rules for tight loops hardly see it.
@@ -15,18 +16,19 @@
 //! # When it stays silent
 //! It is a warning and never critical, for long work on one thing looks alike. An instruction that puts another thing into the
 //! words of an earlier one (the next town, the next file) is another errand. Instructions in JSON are a program's state and not
-//! an errand; an instruction of fewer than five such words says too little; a span within another of the same agent tells of one
-//! instruction. The same instruction word for word, or as a form into which another name or text is filled, is given for the next
-//! piece of work where something new came of at least half of those before: a new result of the agent that was instructed, a new
-//! text of at least 24 words, or, for reports, an instruction about another thing in between. What an agent asks that nobody
-//! instructed is no errand. What each of several agents asks for the first time counts once. Asking a job for its state, again
-//! and again, under one instruction is no loop of this kind. A message of a user starts anew: what a user asks for again is none.
+//! an errand; an instruction of fewer than five such words (ten such signs) says too little; a span within another of the same
+//! agent tells of one instruction. The same instruction word for word, or as a form into which another name or text is filled,
+//! is given for the next piece of work where something new came of at least half of those before: a new result of the agent that
+//! was instructed, a new text of at least 24 words, or, for reports, an instruction about another thing in between. What an
+//! agent asks that nobody instructed is no errand. What each of several agents asks for the first time counts once. Asking a job
+//! for its state, again and again, under one instruction is no loop of this kind. A message of a user starts anew: what a user
+//! asks for again is none.
 
 use crate::engine::bounded::push_bounded;
 use crate::engine::event::{AgentSpan, Event};
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
-use crate::engine::fold::speech::{ASKED_MAX, Asked, Words};
+use crate::engine::fold::speech::{ASKED_MAX, Asked, Words, signs_among_words};
 use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
@@ -38,11 +40,11 @@ const RULE: Rule = Rule::GoalLoop;
 const WORDS_MIN: usize = 3;
 
 /// Fewest words of an instruction that says by itself what is to be done: shorter ones (`please write the next part`) are how
-/// one asks another to go on.
+/// one asks another to go on. Two signs of a script without blanks are a word.
 const ERRAND_WORDS_MIN: usize = 5;
 
-/// Shortest word that is compared: of shorter ones nearly all join others, in most languages.
-const WORD_BYTES_MIN: usize = 4;
+/// Letters of the shortest word that is compared: of shorter ones nearly all join others, in most languages.
+const WORD_LETTERS_MIN: usize = 4;
 
 /// Share of the words of both from which two instructions are nearly the same word for word: three of five.
 const NEAR: f64 = 0.6;
@@ -82,7 +84,7 @@ pub(super) fn observe_instruction(
     let near = |other: &&Asked| other.words.likeness(&asked.words) >= NEAR;
     let near = earlier.iter().filter(near).count() as u64 + 2 >= u64::from(settings.instructions);
     let enough = earlier.len() as u64 + 1 >= u64::from(settings.instructions) || near;
-    let found = enough && !goes_on && asked.words.0.len() >= ERRAND_WORDS_MIN;
+    let found = enough && !goes_on && is_errand(agent, &asked);
     fold.speech.instructions += 1;
     push_bounded(&mut fold.speech.asked, asked, ASKED_MAX);
     if !found {
@@ -118,8 +120,15 @@ pub(crate) fn is_new_errand(
     policy.progress_aware && (is_like_none() || speech.asks_the_same_of_another(&asked, likeness))
 }
 
+/// Whether an instruction says by itself what is to be done.
+fn is_errand(agent: &AgentSpan, asked: &Asked) -> bool {
+    let words = asked.words.0.len();
+    let signs = agent.instruction().map_or(0, signs_among_words);
+    words - signs.min(words) / 2 >= ERRAND_WORDS_MIN
+}
+
 fn instruction(event: &Event, agent: &AgentSpan) -> Option<Asked> {
-    let words = Words::of(agent.instruction()?, WORD_BYTES_MIN);
+    let words = Words::of(agent.instruction()?, WORD_LETTERS_MIN);
     (words.0.len() >= WORDS_MIN).then(|| Asked {
         agent: text_hash(&agent.name),
         words,

@@ -41,8 +41,8 @@ use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::RepeatedToolCallSimilarInput;
 
-/// Shortest word that names something: shorter ones are flags and the like.
-const NAME_BYTES_MIN: usize = 3;
+/// Letters of the shortest word that names something: shorter ones are flags and the like.
+const NAME_LETTERS_MIN: usize = 3;
 
 /// Share of the words of both arguments from which they name the same things.
 const NAMES_ALIKE: f64 = 0.66;
@@ -144,7 +144,7 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
 /// Whether the arguments of two calls name the same things: most of their words are those of both. Of calls that merely give
 /// an acknowledgement, those that name others do others: `touch a.txt`, `touch b.txt`.
 fn names_the_same(mark: &CallMark, value: &Value) -> bool {
-    let words = |sample| Words::of(sample, NAME_BYTES_MIN);
+    let words = |sample| Words::of(sample, NAME_LETTERS_MIN);
     words(&mark.sample).likeness(&words(&value.sample)) >= NAMES_ALIKE
 }
 
