@@ -48,6 +48,13 @@ pub struct EventsRun {
     pub events: Vec<Event>,
 }
 
+impl EventsRun {
+    /// What each event of the file tells, at once, as a span does: a hand-off and the errand that is handed over, say.
+    pub fn told(&self) -> impl Iterator<Item = &[Event]> {
+        self.events.chunk_by(|one, next| one.span == next.span)
+    }
+}
+
 /// What somebody said about a run. Other members of a label are for people.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Label {

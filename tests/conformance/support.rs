@@ -57,17 +57,15 @@ pub(crate) fn watch(policy: &Policy, events: &[Value]) -> RunView {
         event["i"] = json!(i);
     }
     let line = json!({"run_id": "run", "events": events}).to_string();
-    let run = events_file::runs(line.as_bytes(), policy)
-        .unwrap()
-        .next()
-        .unwrap();
+    let mut runs = events_file::runs(line.as_bytes(), policy).unwrap();
+    let run = runs.next().unwrap().unwrap();
     let mut state = RunState::new("run".into());
-    for event in run.unwrap().events {
+    for told in run.told() {
         let input = Input::Reports {
             at_ms: 1,
             session_id: None,
             service: None,
-            events: vec![event],
+            events: told.to_vec(),
         };
         step(&mut state, &input, policy);
     }

@@ -112,9 +112,9 @@ fn spares_work(found: &Found) -> bool {
 #[test]
 fn labels_hold_when_runs_are_told_in_another_way() {
     let (table, bad) = measured(&OTHERWISE, |name, found| {
-        // Of a long instruction in such a script, a sample and what is kept of its words hold less.
-        let goals = if name == "in signs without blanks" {
-            80.0
+        // Of a long instruction in letters of two bytes, a sample holds half as much.
+        let goals = if name == "in Cyrillic letters" {
+            85.0
         } else {
             90.0
         };

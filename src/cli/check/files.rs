@@ -171,17 +171,15 @@ impl Reader {
         let policy = Arc::clone(&self.policy);
         for run in events_file::runs(bytes, &policy).map_err(|error| wrong(path, error))? {
             let run = run.map_err(|error| wrong(path, error))?;
-            let mut last = None;
-            for event in run.events {
-                // One event of the file may be several of the engine's, all of the same span.
-                self.read += u64::from(last.replace(event.span) != Some(event.span));
+            for told in run.told() {
+                self.read += 1;
                 let of_run = RunRef {
                     run_id: Some(run.run_id.clone()),
                     ..RunRef::default()
                 };
                 sink(Report {
                     run: of_run,
-                    events: vec![event],
+                    events: told.to_vec(),
                 });
             }
         }

@@ -38,13 +38,13 @@ pub(super) fn judge(run: EventsRun, policy: &Policy) -> Verdict {
     let mut rules = BTreeSet::new();
     let mut critical = false;
     let mut first_flag_event = None;
-    for event in run.events {
-        let number = number(&event);
+    for told in run.told() {
+        let number = number(&told[0]);
         let input = Input::Reports {
-            at_ms: event.end_ns / 1_000_000,
+            at_ms: told[0].end_ns / 1_000_000,
             session_id: None,
             service: None,
-            events: vec![event],
+            events: told.to_vec(),
         };
         for rule in flags(step(&mut state, &input, policy), &mut critical) {
             rules.insert(rule);
