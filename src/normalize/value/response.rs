@@ -29,11 +29,12 @@ const ENDS_BYTES_MAX: usize = 256;
 /// What went wrong with a call, as its result tells it: a response that failed, a request that does not fit, or an error of the
 /// tool's own.
 pub(super) fn error_told(object: &str, arguments: &str) -> Option<String> {
+    let in_words = || misfits(object).or_else(|| words_alone(object));
     if !may_respond(object) {
-        return misfits(object);
+        return in_words();
     }
     response_error(object, arguments)
-        .or_else(|| misfits(object))
+        .or_else(in_words)
         .or_else(|| own_error(object))
 }
 
@@ -85,7 +86,7 @@ fn own_error(object: &str) -> Option<String> {
     };
     let plain = || Some((code_of(&ERROR_CODES)?, words_of(&ERROR_WORDS)?));
     let vague = || {
-        Some((code_of(&["code"])?, words_of(&["msg", "message"])?))
+        Some((code_of(&["code", "ret"])?, words_of(&["msg", "message"])?))
             .filter(|(_, words)| refuses(words))
     };
     let (code, words) = plain().or_else(vague)?;
@@ -93,7 +94,14 @@ fn own_error(object: &str) -> Option<String> {
 }
 
 /// Members that hold the code of an error and nothing else, and those that hold the words beside it.
-const ERROR_CODES: [&str; 5] = ["errcode", "errCode", "err_code", "error_code", "errorCode"];
+const ERROR_CODES: [&str; 6] = [
+    "errcode",
+    "errCode",
+    "err_code",
+    "error_code",
+    "errorCode",
+    "retcode",
+];
 const ERROR_WORDS: [&str; 8] = [
     "errmsg",
     "errMsg",
@@ -120,6 +128,25 @@ fn misfits(object: &str) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
+/// The words of refusal that are all there is in an answer: `{"detail": "Not authenticated"}`, as `FastAPI` and Django give it, or
+/// GitHub's `{"message": "Bad credentials", "documentation_url": "…"}`.
+fn words_alone(object: &str) -> Option<String> {
+    if !object.starts_with("{\"detail\"") && !object.starts_with("{\"message\"") {
+        return None;
+    }
+    let answer = Object::of(object);
+    let mut members = answer.members();
+    let (name, said) = members.next().filter(|(_, said)| said.starts_with('"'))?;
+    let others: Vec<&str> = members.map(|(name, _)| name).collect();
+    let is_known = match others[..] {
+        [] => name == "detail",
+        ["documentation_url", ..] => others.len() <= 2,
+        _ => false,
+    };
+    let said = unquote(said);
+    (is_known && refuses(&said)).then(|| said.into_owned())
+}
+
 /// What an object says in words of what went wrong.
 fn said_in(object: &str) -> Option<Cow<'_, str>> {
     if !object.starts_with('{') {
@@ -131,7 +158,8 @@ fn said_in(object: &str) -> Option<Cow<'_, str>> {
     Some(unquote(said))
 }
 
-/// Whether a status of HTTP's or a code may stand near one of an object's ends.
+/// Whether a status of HTTP's or a code may stand near one of an object's ends. The short name of one is looked for where such
+/// objects have it.
 fn may_respond(object: &str) -> bool {
     static NAMES: LazyLock<[Finder<'_>; 2]> =
         LazyLock::new(|| ["\"status", "ode\""].map(Finder::new));
@@ -139,12 +167,13 @@ fn may_respond(object: &str) -> bool {
     let head = &bytes[..bytes.len().min(ENDS_BYTES_MAX)];
     let tail = &bytes[bytes.len().saturating_sub(ENDS_BYTES_MAX)..];
     let may = |part: &[u8]| NAMES.iter().any(|name| name.find(part).is_some());
-    may(head) || may(tail)
+    let mut begins = ["{\"ret\"", "{\"msg\""].iter();
+    may(head) || may(tail) || begins.any(|begin| object.starts_with(begin))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{misfits, own_error, response_error};
+    use super::{error_told, misfits, own_error, response_error};
 
     /// Given an object, what went wrong is told where it is a response that failed.
     #[test]
@@ -213,11 +242,43 @@ mod tests {
             r#"{"code": 10013, "msg": "无效的参数", "data": null}"#,
             Some("10013 无效的参数"),
         );
+        check(r#"{"ret":-1,"msg":"查询失败"}"#, Some("-1 查询失败"));
+        check(
+            r#"{"retcode":-100,"message":"Please log in"}"#,
+            Some("-100 Please log in"),
+        );
+        check(r#"{"ret":0,"msg":"查询失败次数"}"#, None);
         check(r#"{"errcode":0,"errmsg":"ok"}"#, None);
         check(r#"{"code":0,"msg":"invalid is the count of 0"}"#, None);
         check(r#"{"code":200,"message":"no error"}"#, None);
         check(r#"{"code":7,"message":"a seventh note"}"#, None);
         check(r#"{"errorCode":"E7","errorMessage":"bad"}"#, None);
         check(r#"{"errcode":7,"errmsg":""}"#, None);
+    }
+
+    /// Given an answer that is nothing but words of refusal, these are what went wrong; other words are an answer.
+    #[test]
+    fn refusals_in_words_alone() {
+        let check = |object: &str, expected: Option<&str>| {
+            assert_eq!(error_told(object, "{}").as_deref(), expected, "{object}");
+        };
+        check(
+            r#"{"detail":"Method \"GET\" not allowed."}"#,
+            Some("Method \"GET\" not allowed."),
+        );
+        check(
+            r#"{"message":"Bad credentials","documentation_url":"https://docs.example/rest"}"#,
+            Some("Bad credentials"),
+        );
+        check(r#"{"ret":-1,"msg":"查询失败"}"#, Some("-1 查询失败"));
+        for object in [
+            r#"{"detail":"a long story"}"#,
+            r#"{"detail":"An error of the press","page":3}"#,
+            r#"{"message":"Bad weather is on its way"}"#,
+            r#"{"message":"Bad weather","documentation_url":"a","wind":3,"rain":4}"#,
+            r#"{"detail":{"error":"none"}}"#,
+        ] {
+            check(object, None);
+        }
     }
 }
