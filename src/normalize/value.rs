@@ -22,6 +22,7 @@ mod json;
 mod markers;
 mod mask;
 mod nested;
+mod nothing;
 mod numbers;
 mod pending;
 mod places;
@@ -489,6 +490,37 @@ mod tests {
             "Es wurden keine Ergebnisse gefunden.",
             "No se encontraron resultados.",
             r#"{"message":"没有找到相关结果。","results":[]}"#,
+            "抱歉，没有符合条件的记录。",
+            "查询结果为空",
+            "文件找不到",
+            "查無此人",
+            "일치하는 항목이 없습니다.",
+            "파일을 찾지 못했습니다",
+            "По вашему запросу ничего не найдено.",
+            "Файл не найден",
+            "Данные отсутствуют",
+            "За запитом нічого не знайдено",
+            "Δεν βρέθηκαν αποτελέσματα",
+            "لم يتم العثور على نتائج",
+            "לא נמצאו תוצאות",
+            "कोई परिणाम नहीं मिला",
+            "ไม่พบข้อมูล",
+            "Không tìm thấy kết quả nào",
+            "Tidak ada hasil",
+            "Data tidak ditemukan.",
+            "Eşleşen kayıt bulunamadı",
+            "0 résultat pour « x »",
+            "Rien n'a été trouvé.",
+            "Document introuvable",
+            "Não foram encontrados resultados",
+            "Sem resultados",
+            "No se han encontrado coincidencias.",
+            "Nessun dato disponibile",
+            "Datei nicht gefunden",
+            "Niets gevonden",
+            "Brak wyników",
+            "Inga träffar",
+            "Nincs találat",
         ] {
             check_empty(nothing, true);
         }
@@ -525,6 +557,15 @@ mod tests {
             r#"{"language":"en","confidence":1.5,"alternatives":[]}"#,
             r#"{"valid":true,"errors":[]}"#,
             "No problem: the file was found by accident",
+            "10 résultats",
+            "Brakes were checked",
+            "Ohne Fehler gefunden",
+            "Seminar results",
+            "找到 3 条结果",
+            "没有问题",
+            "문제가 없습니다",
+            "Найдено 12",
+            "พบ 3 รายการ",
             "No vulnerabilities found.",
             "No duplicate invoices found",
             "No allergens found.",

@@ -12,6 +12,7 @@ mod errands;
 mod explain;
 mod families;
 mod halves;
+mod languages;
 mod lookalikes;
 mod models;
 mod monitoring;

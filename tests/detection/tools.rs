@@ -131,10 +131,10 @@ fn empty_results_are_described() {
         json!({"kind": "tool_call", "agent": "a", "tool": "find", "input": {"q": words}, "output": output})
     };
     let told: Vec<_> = (0..4)
-        .map(|i| ask(i, json!(format!("Inga träffar ({i})"))))
+        .map(|i| ask(i, json!(format!("The shelf is bare ({i})"))))
         .collect();
     check(&told, &[]);
-    let config = "tools: {find: {empty_phrases: [inga träffar]}}";
+    let config = "tools: {find: {empty_phrases: [shelf is bare]}}";
     check_with(config, &told, &["empty_result_loop", "no_progress"]);
     let wrapped = |i: usize| ask(i, json!({"offers": {}, "note": format!("try {i}")}));
     let wrapped: Vec<_> = (0..4).map(wrapped).collect();

@@ -116,6 +116,11 @@ mod tests {
             "日期格式错误，请重新输入。",
             "工具执行失败：没有收件人",
             "無効な日付です。もう一度入力してください。",
+            "処理に失敗しました。権限がありません。",
+            "Nieprawidłowa data. Spróbuj jeszcze raz.",
+            "Ngày không hợp lệ. Vui lòng nhập lại.",
+            "تاريخ غير صالح. يرجى المحاولة مرة أخرى.",
+            "अमान्य तारीख। कृपया फिर से दर्ज करें।",
             "Ungültiges Datum. Bitte geben Sie ein anderes ein.",
             "\u{256d}\u{2574}\n\u{2502} Exception in thread \"main\"",
         ] {

@@ -6,116 +6,12 @@
 //! for: a balance beside no bookings is something. A long text that mentions "not found" is not nothing.
 
 use super::nested::{Digest, Shape};
+use super::nothing;
 use super::wide::trimmed;
 
-/// Longest text that is read as a sentence saying there is nothing; beyond it, it says something else as well.
+/// Longest text that is read as a sentence saying there is nothing; beyond it, it says something else as well. Letters that ASCII
+/// has not take two bytes or three, and may take twice as much room.
 const SENTENCE_BYTES_MAX: usize = 80;
-
-/// Sentences that say so, also in other languages. They must stand as words of their own: neither "100 results" nor "piano
-/// results" is nothing. Each begins as [`may_say`] knows.
-const NOTHING: [&str; 45] = [
-    "did not match any",
-    "find anything",
-    "not find any",
-    "nothing matched",
-    "no results",
-    "no result",
-    "no matches",
-    "no match",
-    "not found",
-    "nothing found",
-    "none found",
-    "0 results",
-    "0 matches",
-    "0 rows",
-    "0 products",
-    "0 items",
-    "no files found",
-    "no data",
-    "no documents",
-    "no information",
-    "no records",
-    "no items",
-    "no rows",
-    "no products",
-    "no hits",
-    "no output",
-    "no content",
-    "no response",
-    "no reply",
-    "no answer",
-    "no more results",
-    "no further results",
-    "nothing to do",
-    "keine ergebnisse",
-    "keine treffer",
-    "keine daten",
-    "nichts gefunden",
-    "sin resultados",
-    "no se encontraron",
-    "no hay resultados",
-    "nessun risultato",
-    "nenhum resultado",
-    "geen resultaten",
-    "nie znaleziono",
-    "ingen resultat",
-];
-
-const _: () = {
-    let mut at = 0;
-    while at < NOTHING.len() {
-        let words = NOTHING[at].as_bytes();
-        assert!(
-            may_say(words[0], words[1]),
-            "`may_say` does not know a beginning"
-        );
-        at += 1;
-    }
-};
-
-/// Sentences that say so in other languages, in lower case; each has a letter that English has not.
-const ABROAD: [&str; 40] = [
-    "aucun résultat",
-    "aucune donnée",
-    "keine einträge",
-    "ningún resultado",
-    "no se encontró",
-    "não encontrado",
-    "ничего не найдено",
-    "не найдено",
-    "見つかりません",
-    "結果がありません",
-    "結果はありません",
-    "bulunamadı",
-    "没有找到",
-    "未找到",
-    "沒有找到",
-    "결과가 없습니다",
-    "검색 결과 없음",
-    "찾을 수 없",
-    "데이터가 없",
-    "没有结果",
-    "没有匹配",
-    "没有相关",
-    "没有数据",
-    "没有查到",
-    "无结果",
-    "无匹配",
-    "无数据",
-    "未查询到",
-    "未查到",
-    "查无",
-    "暂无",
-    "查無",
-    "沒有結果",
-    "データはありません",
-    "該当はありません",
-    "該当なし",
-    "ヒットしません",
-    "データがありません",
-    "нет результатов",
-    "нет данных",
-];
 
 /// Whether the value of a member, as JSON, is none.
 pub(super) fn is_nothing(value: &str) -> bool {
@@ -132,14 +28,14 @@ pub(super) fn says_there_is_nothing(text: &str, phrases: &[String]) -> bool {
     if EMPTY_TABLES.iter().any(|start| text.starts_with(start)) {
         return true;
     }
-    if text.len() > SENTENCE_BYTES_MAX {
+    let sentence_bytes_max = SENTENCE_BYTES_MAX << u8::from(!text.is_ascii());
+    if text.len() > sentence_bytes_max {
         return false;
     }
     text.eq_ignore_ascii_case("none")
         || text.eq_ignore_ascii_case("null")
-        || says_nothing(text.as_bytes())
+        || nothing::is_said(text)
         || says_none_was_found(text)
-        || (!text.is_ascii() && says_nothing_abroad(text))
         || (!phrases.is_empty() && says_one_of(text, phrases))
 }
 
@@ -174,49 +70,12 @@ fn says_none_was_found(text: &str) -> bool {
 /// Most words for what was looked for.
 const THINGS_MAX: usize = 6;
 
-/// Whether one of the sentences with letters of other languages stands in the text.
-fn says_nothing_abroad(text: &str) -> bool {
-    let text = text.to_lowercase();
-    ABROAD.iter().any(|words| text.contains(words))
-}
-
 /// Whether one of the user's sentences stands in the text, whatever its case.
 fn says_one_of(text: &str, phrases: &[String]) -> bool {
     let text = text.to_lowercase();
     phrases
         .iter()
         .any(|phrase| text.contains(&phrase.to_lowercase()))
-}
-
-/// Whether one of the sentences stands in the text, whatever its case, with no letter, digit or decimal sign before it.
-fn says_nothing(text: &[u8]) -> bool {
-    let pairs = text.windows(2).enumerate();
-    let mut starts = pairs.filter(|(_, pair)| may_say(pair[0], pair[1]));
-    starts.any(|(at, _)| is_start(text, at) && says(&text[at..]))
-}
-
-/// Whether one of [`NOTHING`] may begin with these two signs.
-const fn may_say(first: u8, second: u8) -> bool {
-    matches!(
-        (first.to_ascii_lowercase(), second.to_ascii_lowercase()),
-        (b'n', b'o' | b'e' | b'i')
-            | (b'0', b' ')
-            | (b'k' | b'g', b'e')
-            | (b's' | b'd' | b'f', b'i')
-            | (b'i', b'n')
-    )
-}
-
-fn is_start(text: &[u8], at: usize) -> bool {
-    let before = at.checked_sub(1).map(|at| text[at]);
-    !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b',' | b'.'))
-}
-
-fn says(text: &[u8]) -> bool {
-    NOTHING.iter().any(|words| {
-        let start = text.get(..words.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
-    })
 }
 
 /// What an object's members say about its emptiness.

@@ -68,19 +68,9 @@ const BEGINNINGS: [&str; 36] = [
 const LINE_BEGINNINGS: [&str; 2] = ["[error] ", "error - "];
 
 /// What stands before the colon of an error in other languages.
-const ERRORS_ABROAD: [&str; 12] = [
-    "fehler",
-    "erreur",
-    "erro",
-    "errore",
-    "fout",
-    "hata",
-    "ошибка",
-    "Ошибка",
-    "错误",
-    "錯誤",
-    "エラー",
-    "오류",
+const ERRORS_ABROAD: [&str; 2] = [
+    "fehler|erreur|erro|errore|fout|fel|fejl|feil|virhe|hata|błąd|chyba|hiba|eroare|lỗi|kesalahan|ralat",
+    "ошибка|Ошибка|помилка|Помилка|σφάλμα|Σφάλμα|错误|錯誤|报错|异常|エラー|오류|خطأ|خطا|שגיאה|त्रुटि|ข้อผิดพลาด",
 ];
 
 /// Ends of a first line that is all there is, as shells and their programs print them, in lower case.
@@ -297,7 +287,7 @@ fn is_error_abroad(line: &str) -> bool {
     let named = line.split_once([':', '：']);
     named.is_some_and(|(name, _)| {
         let name = name.trim_end();
-        let mut words = ERRORS_ABROAD.iter();
+        let mut words = ERRORS_ABROAD.iter().flat_map(|row| row.split('|'));
         words.any(|word| word.eq_ignore_ascii_case(name))
     })
 }
@@ -531,6 +521,10 @@ mod tests {
             "> build\nnpm error errno 2",
             "FATAL: password authentication failed",
             "❌ Error: no key",
+            "Lỗi: không thể kết nối",
+            "خطأ: فشل الاتصال",
+            "त्रुटि: कनेक्ट नहीं हो सका",
+            "Błąd: nie można się połączyć",
             "\u{2577}\n\u{2502} Error: the state is locked",
             r"\u2577\n\u2502 Error: the state is locked",
             r"\u274c Error: no key",

@@ -4,6 +4,8 @@
 //! Tools speak the language of who wrote them. English words are many, and taken as whole; of other languages stand those here
 //! that leave little doubt, by their beginnings, since these bend their words, or write them without blanks between.
 
+use std::iter;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
@@ -106,7 +108,7 @@ const WORDS: [(&str, Tells); 73] = [
 
 /// How words of other languages begin, with what they tell, in rows of one language each. All but those that ask for another try
 /// are words of refusal, too. Letters that ASCII has not are taken as they stand.
-const ABROAD: [(Tells, &str); 25] = [
+const ABROAD: [(Tells, &str); 42] = [
     (Asks, "bitte |versuchen sie"),
     (
         Blames,
@@ -164,21 +166,40 @@ const ABROAD: [(Tells, &str); 25] = [
         Blames,
         "エラー|できません|無効|不正な|拒否|許可されて|必要です|超えて|タイムアウト",
     ),
-    (Failed, "実行に失敗|呼び出しに失敗|接続に失敗"),
+    (Blames, "権限がありません|失敗しました"),
+    (
+        Failed,
+        "実行に失敗|呼び出しに失敗|接続に失敗|処理に失敗|取得に失敗",
+    ),
     (Asks, "다시 시도|확인해 주세요|입력해 주세요"),
     (
         Blames,
         "오류|실패|할 수 없|거부|잘못|유효하지|허용되지|초과|필요합니다",
     ),
     (Failed, "실행에 실패|호출에 실패|요청에 실패"),
+    (Asks, "proszę|spróbuj"),
+    (
+        Blames,
+        "błąd|nie można|nie udało się|nieprawidłow|odmowa|niedozwolon",
+    ),
+    (Asks, "lütfen|tekrar dene"),
+    (Blames, "yapılamadı|reddedildi|izin verilm|zaman aşımı"),
+    (Asks, "vui lòng|thử lại"),
+    (
+        Blames,
+        "lỗi|không thể|không hợp lệ|thất bại|bị từ chối|không được phép",
+    ),
+    (Asks, "silakan|coba lagi"),
+    (Blames, "kesalahan|gagal|tidak valid|tidak dapat|ditolak"),
+    (Asks, "يرجى|حاول مرة"),
+    (Blames, "خطأ|فشل|غير صالح|تعذر|مرفوض|غير مسموح"),
+    (Asks, "कृपया"),
+    (Blames, "त्रुटि|विफल|अमान्य|अस्वीकार|अनुमति नहीं"),
+    (Asks, "กรุณา|ลองอีกครั้ง|ลองใหม่"),
+    (Blames, "ข้อผิดพลาด|ล้มเหลว|ไม่ถูกต้อง|ไม่สามารถ|ไม่อนุญาต"),
+    (Asks, "спробуйте"),
+    (Blames, "помилк|Помилк|не вдалося|Не вдалося|неправильн"),
 ];
-
-/// The same, word by word.
-static WORDS_ABROAD: LazyLock<Vec<(&str, Tells)>> = LazyLock::new(|| {
-    let rows = ABROAD.iter();
-    rows.flat_map(|(tells, row)| row.split('|').map(|words| (words, *tells)))
-        .collect()
-});
 
 /// How English words begin in which a call is turned down, whatever the case of their letters; the first one ends a word, and a
 /// blank behind one makes it a whole word.
@@ -242,53 +263,77 @@ const REFUSED: [&str; 53] = [
 const DENIALS: &str = "no |without |keine |ohne |sin |ningún |aucune |sans |nessun |senza |nenhum |sem |без |没有|無|无|未发现";
 const DENIALS_BEHIND: [&str; 6] = ["はありません", "はなし", "なし", "가 없", "는 없", " 없"];
 
-/// Finds the words that tell something; those of other languages come behind the English ones.
-static TELLING: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    finder(
-        &mut WORDS
-            .iter()
-            .chain(WORDS_ABROAD.iter())
-            .map(|(words, _)| *words),
-    )
+/// Finds the words that tell something: English ones, which end where a word does, and those of other languages.
+static TELLING: LazyLock<Finder<(Tells, bool)>> = LazyLock::new(|| {
+    let english = WORDS.iter().map(|(words, tells)| (*words, (*tells, true)));
+    let abroad = abroad().map(|(words, tells)| (words, (tells, false)));
+    Finder::of(english.chain(abroad))
 });
 
-/// Finds words of refusal; those of other languages come behind the English ones.
-static REFUSALS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    let abroad = WORDS_ABROAD.iter().filter(|(_, tells)| *tells != Asks);
-    finder(&mut REFUSED.into_iter().chain(abroad.map(|(words, _)| *words)))
+/// Finds words of refusal, and says of each whether it ends a word.
+static REFUSALS: LazyLock<Finder<bool>> = LazyLock::new(|| {
+    let abroad = abroad().filter(|(_, tells)| *tells != Asks);
+    let words = REFUSED.into_iter().chain(abroad.map(|(words, _)| words));
+    Finder::of(words.map(|words| (words, words == REFUSED[0])))
 });
 
-/// A state a byte: with more than a hundred words, the crate would take a slower kind.
-fn finder(words: &mut dyn Iterator<Item = &'static str>) -> AhoCorasick {
-    let mut builder = AhoCorasick::builder();
-    builder
-        .kind(Some(AhoCorasickKind::DFA))
-        .ascii_case_insensitive(true);
-    builder
-        .build(words)
-        .expect("a few words are no more than fit")
+/// [`ABROAD`], word by word.
+fn abroad() -> impl Iterator<Item = (&'static str, Tells)> {
+    let rows = ABROAD.iter();
+    rows.flat_map(|(tells, row)| row.split('|').map(|words| (words, *tells)))
+}
+
+/// Finds words, and says what is known of each.
+struct Finder<T> {
+    /// A state a byte, since nearly all texts are looked through; with letters of all languages that would take megabytes.
+    ascii: (AhoCorasick, Vec<T>),
+    beyond: (AhoCorasick, Vec<T>),
+}
+
+impl<T: Copy> Finder<T> {
+    fn of(words: impl Iterator<Item = (&'static str, T)>) -> Self {
+        let (ascii, beyond): (Vec<_>, Vec<_>) = words.partition(|(words, _)| words.is_ascii());
+        let finder = |words: Vec<(&str, T)>, kind| {
+            let (words, known): (Vec<_>, Vec<_>) = words.into_iter().unzip();
+            let mut builder = AhoCorasick::builder();
+            builder.kind(Some(kind)).ascii_case_insensitive(true);
+            let automaton = builder.build(words);
+            (automaton.expect("a few words are no more than fit"), known)
+        };
+        Self {
+            ascii: finder(ascii, AhoCorasickKind::DFA),
+            beyond: finder(beyond, AhoCorasickKind::ContiguousNFA),
+        }
+    }
+
+    /// The words in a text, with where each stands.
+    fn found<'t>(&'t self, text: &'t str) -> impl Iterator<Item = (T, Range<usize>)> {
+        let beyond = (!text.is_ascii()).then_some(&self.beyond);
+        let finders = iter::once(&self.ascii).chain(beyond);
+        finders.flat_map(move |(automaton, known)| {
+            let found = automaton.find_overlapping_iter(text);
+            found.map(|found| (known[found.pattern().as_usize()], found.range()))
+        })
+    }
 }
 
 /// What the known words in a text tell, and where each of them ends.
 pub(super) fn telling(text: &str) -> impl Iterator<Item = (Tells, usize)> {
-    let found = TELLING.find_overlapping_iter(text);
-    found.filter_map(|found| {
-        let at = found.pattern().as_usize();
-        let (before, behind) = (&text[..found.start()], &text[found.end()..]);
-        let abroad = at.checked_sub(WORDS.len());
-        let is_apart = !ends_in_word(before) && (abroad.is_some() || !begins_in_word(behind));
-        let tells = abroad.map_or_else(|| WORDS[at].1, |at| WORDS_ABROAD[at].1);
-        (is_apart && !is_denied(before, behind)).then_some((tells, found.end()))
-    })
+    TELLING
+        .found(text)
+        .filter_map(|((tells, is_english), place)| {
+            let (before, behind) = (&text[..place.start], &text[place.end..]);
+            let is_part = ends_in_word(before) || (is_english && begins_in_word(behind));
+            (!is_part && !is_denied(before, behind)).then_some((tells, place.end))
+        })
 }
 
 /// Whether a text has words of refusal, and none of them is said to be of nothing.
 pub(super) fn has_words_of_refusal(text: &str) -> bool {
     let mut refuses = false;
-    for found in REFUSALS.find_overlapping_iter(text) {
-        let (before, behind) = (&text[..found.start()], &text[found.end()..]);
-        let is_negation = found.pattern().as_usize() == 0;
-        if is_negation || !ends_in_word(before) {
+    for (ends_a_word, place) in REFUSALS.found(text) {
+        let (before, behind) = (&text[..place.start], &text[place.end..]);
+        if ends_a_word || !ends_in_word(before) {
             if is_denied(before, behind) {
                 return false;
             }
