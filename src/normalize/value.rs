@@ -19,6 +19,7 @@ mod failure;
 pub(super) mod hash;
 mod items;
 mod json;
+mod lexicon;
 mod markers;
 mod mask;
 mod nested;

@@ -149,3 +149,38 @@ fn work() {
         &checks.map(|(page, told)| (page, json!(told))),
     );
 }
+
+/// Given a job that is asked for now and then, and says in its language that it is under way, to wait for it is no loop; to ask
+/// without a pause is one.
+#[test]
+fn waiting_for_a_job() {
+    for told in [
+        "任务正在处理中，请稍候。",
+        "任務處理中，請稍候。",
+        "処理中です。しばらくお待ちください。",
+        "처리 중입니다. 잠시만 기다려 주세요.",
+        "Задание выполняется, подождите.",
+        "Завдання виконується, зачекайте.",
+        "Wird noch bearbeitet, bitte warten.",
+        "Traitement en cours, veuillez patienter.",
+        "El pedido está en proceso.",
+        "Em andamento, aguarde.",
+        "Đang xử lý, vui lòng chờ.",
+        "Sedang diproses, mohon tunggu.",
+        "İşleniyor, lütfen bekleyin.",
+        "قيد المعالجة، يرجى الانتظار",
+    ] {
+        let ask = |pace_ms: usize| {
+            let asks = (0..8).map(|i| {
+                let mut ask = call("get_job", &json!({"id": "j1"}), &json!(told));
+                ask["t_ms"] = json!(1_790_000_000_000 + i * pace_ms);
+                ask["duration_ms"] = json!(100);
+                ask
+            });
+            asks.collect::<Vec<_>>()
+        };
+        check(&ask(20_000), &[]);
+        let is_seen = is_warned_of(&ask(200), "repeated_tool_call_exact_input");
+        assert!(is_seen, "{told}");
+    }
+}

@@ -4,7 +4,9 @@
 //! says little then. Only what the result itself is about counts: the state of an item in a list is that of the item.
 
 use std::iter;
+use std::sync::LazyLock;
 
+use super::lexicon::Lexicon;
 use super::sample::cut;
 
 /// What the name of a member ends with that holds a state or a verdict, in lower case.
@@ -67,6 +69,23 @@ const STATES: [&str; 36] = [
 /// How a sentence begins that says so, in the same form.
 const BEGINNINGS: [&str; 4] = ["in_progress", "not_ready", "still_", "waiting_for_"];
 
+/// How sentences of other languages say so, in lower case.
+const ABROAD: [&str; 11] = [
+    "wird noch|wird bearbeitet|noch in bearbeitung|läuft noch|bitte warten|wordt verwerkt|nog bezig|even geduld",
+    "est en cours|traitement en cours|veuillez patienter|está en proceso|en proceso,|espere por favor|por favor espere",
+    "em andamento|em processamento|aguarde|è in corso|attendere prego|w toku|w trakcie|proszę czekać",
+    "выполняется|обрабатывается|подождите|ожидайте|виконується|обробляється|зачекайте",
+    "işleniyor|devam ediyor|lütfen bekleyin|قيد المعالجة|قيد التنفيذ|يرجى الانتظار",
+    "đang xử lý|đang chạy|đang tiến hành|vui lòng chờ|sedang diproses|masih berjalan|mohon tunggu",
+    "संसाधित किया जा रहा|प्रतीक्षा करें|กำลังดำเนินการ|กำลังประมวลผล|กรุณารอ",
+    "处理中|进行中|运行中|执行中|生成中|排队中|正在处理|正在进行|正在运行|正在执行|正在生成|尚未完成|请稍候|请稍等",
+    "處理中|進行中|執行中|排隊中|正在處理|正在執行|尚未完成|請稍候",
+    "処理中|実行中|生成中|待機中|まだ完了して|しばらくお待ち|少々お待ち",
+    "처리 중|진행 중|실행 중|대기 중|아직 완료되지|기다려 주",
+];
+
+static SENTENCES: LazyLock<Lexicon<()>> = LazyLock::new(|| Lexicon::of_rows(&ABROAD));
+
 /// What stands between the subject of a sentence and such a state: `The command is still running.`
 const STILL: &str = " is still ";
 
@@ -81,7 +100,16 @@ pub(super) fn says_pending(text: &str) -> bool {
     if text.starts_with('<') {
         return elements(text).any(|(name, inner)| names_state(name) && says_pending(inner));
     }
-    is_pending(text.as_bytes()) || says_still(text)
+    is_pending(text.as_bytes()) || says_still(text) || says_so_abroad(text)
+}
+
+/// Whether a short text is a sentence of another language that says so.
+fn says_so_abroad(text: &str) -> bool {
+    if text.len() > SENTENCE_BYTES_MAX {
+        return false;
+    }
+    // Where letters are few, there is no sentence, and most texts so short are those of members.
+    text.contains(|sign: char| !sign.is_ascii() || sign == ' ') && SENTENCES.is_said_in(text)
 }
 
 /// Whether a text is the state of what has ended and failed, or what systemd shows of a unit that did or is started anew and anew,
@@ -201,6 +229,14 @@ mod tests {
             "<retrieval_status>timeout</retrieval_status>\n\n<task_id>b1</task_id>\n\n<status>running</status>\n\n<output>\n</output>",
             "<status> Running </status>",
             "Still being made.",
+            "任务正在处理中，请稍候。",
+            "処理中です。しばらくお待ちください。",
+            "아직 완료되지 않았습니다. 잠시만 기다려 주세요.",
+            "Задание выполняется, подождите.",
+            "Der Auftrag wird noch bearbeitet.",
+            "Traitement en cours, veuillez patienter.",
+            "Em andamento, aguarde.",
+            "Đang xử lý, vui lòng chờ.",
             "Waiting for deployment web: 1 of 3 updated replicas are available...",
         ] {
             check(pending, true);
@@ -218,6 +254,11 @@ mod tests {
             "Running 3 tests",
             "stillness",
             "pending orders: 4",
+            "已处理",
+            "処理しました",
+            "Выполнено",
+            "Der Auftrag wird morgen geliefert.",
+            "Les cours de la bourse",
             "",
         ] {
             check(other, false);

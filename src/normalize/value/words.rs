@@ -4,11 +4,9 @@
 //! Tools speak the language of who wrote them. English words are many, and taken as whole; of other languages stand those here
 //! that leave little doubt, by their beginnings, since these bend their words, or write them without blanks between.
 
-use std::iter;
-use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use super::lexicon::Lexicon;
 
 /// What words tell.
 #[derive(Clone, Copy, PartialEq)]
@@ -264,57 +262,23 @@ const DENIALS: &str = "no |without |keine |ohne |sin |ningún |aucune |sans |nes
 const DENIALS_BEHIND: [&str; 6] = ["はありません", "はなし", "なし", "가 없", "는 없", " 없"];
 
 /// Finds the words that tell something: English ones, which end where a word does, and those of other languages.
-static TELLING: LazyLock<Finder<(Tells, bool)>> = LazyLock::new(|| {
+static TELLING: LazyLock<Lexicon<(Tells, bool)>> = LazyLock::new(|| {
     let english = WORDS.iter().map(|(words, tells)| (*words, (*tells, true)));
     let abroad = abroad().map(|(words, tells)| (words, (tells, false)));
-    Finder::of(english.chain(abroad))
+    Lexicon::of(english.chain(abroad))
 });
 
 /// Finds words of refusal, and says of each whether it ends a word.
-static REFUSALS: LazyLock<Finder<bool>> = LazyLock::new(|| {
+static REFUSALS: LazyLock<Lexicon<bool>> = LazyLock::new(|| {
     let abroad = abroad().filter(|(_, tells)| *tells != Asks);
     let words = REFUSED.into_iter().chain(abroad.map(|(words, _)| words));
-    Finder::of(words.map(|words| (words, words == REFUSED[0])))
+    Lexicon::of(words.map(|words| (words, words == REFUSED[0])))
 });
 
 /// [`ABROAD`], word by word.
 fn abroad() -> impl Iterator<Item = (&'static str, Tells)> {
     let rows = ABROAD.iter();
     rows.flat_map(|(tells, row)| row.split('|').map(|words| (words, *tells)))
-}
-
-/// Finds words, and says what is known of each.
-struct Finder<T> {
-    /// A state a byte, since nearly all texts are looked through; with letters of all languages that would take megabytes.
-    ascii: (AhoCorasick, Vec<T>),
-    beyond: (AhoCorasick, Vec<T>),
-}
-
-impl<T: Copy> Finder<T> {
-    fn of(words: impl Iterator<Item = (&'static str, T)>) -> Self {
-        let (ascii, beyond): (Vec<_>, Vec<_>) = words.partition(|(words, _)| words.is_ascii());
-        let finder = |words: Vec<(&str, T)>, kind| {
-            let (words, known): (Vec<_>, Vec<_>) = words.into_iter().unzip();
-            let mut builder = AhoCorasick::builder();
-            builder.kind(Some(kind)).ascii_case_insensitive(true);
-            let automaton = builder.build(words);
-            (automaton.expect("a few words are no more than fit"), known)
-        };
-        Self {
-            ascii: finder(ascii, AhoCorasickKind::DFA),
-            beyond: finder(beyond, AhoCorasickKind::ContiguousNFA),
-        }
-    }
-
-    /// The words in a text, with where each stands.
-    fn found<'t>(&'t self, text: &'t str) -> impl Iterator<Item = (T, Range<usize>)> {
-        let beyond = (!text.is_ascii()).then_some(&self.beyond);
-        let finders = iter::once(&self.ascii).chain(beyond);
-        finders.flat_map(move |(automaton, known)| {
-            let found = automaton.find_overlapping_iter(text);
-            found.map(|found| (known[found.pattern().as_usize()], found.range()))
-        })
-    }
 }
 
 /// What the known words in a text tell, and where each of them ends.
