@@ -92,7 +92,7 @@ const STILL: &str = " is still ";
 /// Longest text that is a state or such a sentence.
 const SENTENCE_BYTES_MAX: usize = 128;
 
-/// How much of a text is looked at for elements.
+/// How much of a text is looked at for elements, and of a table for states.
 const ELEMENTS_BYTES_MAX: usize = 1_024;
 
 /// Whether a text is such a state, a sentence that says so, or begins with elements of which one holds such a state.
@@ -100,7 +100,19 @@ pub(super) fn says_pending(text: &str) -> bool {
     if text.starts_with('<') {
         return elements(text).any(|(name, inner)| names_state(name) && says_pending(inner));
     }
-    is_pending(text.as_bytes()) || says_still(text) || says_so_abroad(text)
+    is_pending(text.as_bytes())
+        || says_still(text)
+        || says_so_abroad(text)
+        || (text.starts_with("NAME ") && shows_pods_to_be(text))
+}
+
+/// States of Kubernetes' pods whose containers are being made. One that is `Pending` may have no node to go to.
+const MAKING: [&str; 3] = [" ContainerCreating ", " PodInitializing ", " Init:"];
+
+/// Whether a table, as `kubectl` prints it, shows a pod that is being made.
+fn shows_pods_to_be(table: &str) -> bool {
+    let shown = cut(table, ELEMENTS_BYTES_MAX);
+    MAKING.iter().any(|state| shown.contains(state))
 }
 
 /// Whether a short text is a sentence of another language that says so.
@@ -229,6 +241,8 @@ mod tests {
             "<retrieval_status>timeout</retrieval_status>\n\n<task_id>b1</task_id>\n\n<status>running</status>\n\n<output>\n</output>",
             "<status> Running </status>",
             "Still being made.",
+            "NAME    READY   STATUS              RESTARTS   AGE\nweb-0   0/1     ContainerCreating   0          5s\n",
+            "NAME    READY   STATUS     RESTARTS   AGE\nweb-0   1/1     Running    0          5s\nweb-1   0/2     Init:0/1   0          5s\n",
             "任务正在处理中，请稍候。",
             "処理中です。しばらくお待ちください。",
             "아직 완료되지 않았습니다. 잠시만 기다려 주세요.",
@@ -254,6 +268,9 @@ mod tests {
             "Running 3 tests",
             "stillness",
             "pending orders: 4",
+            "NAME    READY   STATUS    RESTARTS   AGE\nweb-0   1/1     Running   0          5s\n",
+            "NAME    READY   STATUS    RESTARTS   AGE\nweb-0   0/1     Pending   0          5s\n",
+            "Pods may stay in the state ContainerCreating for long.",
             "已处理",
             "処理しました",
             "Выполнено",
