@@ -120,7 +120,7 @@ fn says_so_abroad(text: &str) -> bool {
     if text.len() > SENTENCE_BYTES_MAX {
         return false;
     }
-    // Where letters are few, there is no sentence, and most texts so short are those of members.
+    // A sentence has blanks, or letters that need none.
     text.contains(|sign: char| !sign.is_ascii() || sign == ' ') && SENTENCES.is_said_in(text)
 }
 

@@ -128,7 +128,7 @@ fn misfits(object: &str) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// The words of refusal that are all there is in an answer: `{"detail": "Not authenticated"}`, as `FastAPI` and Django give it, or
+/// The words of refusal that are all there is in an answer: `{"detail": "Invalid token."}`, as `FastAPI` and Django give it, or
 /// GitHub's `{"message": "Bad credentials", "documentation_url": "…"}`.
 fn words_alone(object: &str) -> Option<String> {
     if !object.starts_with("{\"detail\"") && !object.starts_with("{\"message\"") {
