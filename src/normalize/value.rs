@@ -31,11 +31,13 @@ mod raw;
 mod redact;
 mod refusal;
 mod response;
+pub(super) mod rpc;
 mod sample;
 mod scratch;
 mod sketch;
 mod told_lines;
 mod transient;
+mod turned_away;
 pub(super) mod wide;
 mod words;
 

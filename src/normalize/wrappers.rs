@@ -43,8 +43,16 @@ pub(super) fn within<'c>(
 }
 
 /// The one text (or JSON value) in a list of content blocks, as MCP servers and model providers write results:
-/// `{"content":[{"type":"text","text":"…"}]}`, `[{"text":"…"}]`, `[{"json":{…}}]`.
+/// `{"content":[{"type":"text","text":"…"}]}`, `[{"text":"…"}]`, `[{"json":{…}}]`. Of a response of JSON-RPC, that of what it
+/// carries, or what it carries.
 pub(super) fn content(result: &str) -> Option<Cow<'_, str>> {
+    match value::rpc::carried(result) {
+        Some(carried) => Some(within(carried, in_blocks)),
+        None => in_blocks(result),
+    }
+}
+
+fn in_blocks(result: &str) -> Option<Cow<'_, str>> {
     const ENVELOPES: [&str; 5] = ["content", "meta", "_meta", "isError", "structuredContent"];
     const BLOCKS: [&str; 4] = ["type", "text", "json", "block_type"];
     let result = trimmed_start(result);
@@ -370,6 +378,14 @@ mod tests {
             (r#"{"content":"x"}"#, None),
             (r#"{"results":[]}"#, None),
             ("[]", None),
+            (
+                r#"{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"x"}]}}"#,
+                Some("x"),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":3,"result":{"rows":[]}}"#,
+                Some(r#"{"rows":[]}"#),
+            ),
             ("text", None),
             ("", None),
         ] {

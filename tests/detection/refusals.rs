@@ -114,6 +114,49 @@ fn refusals_in_words_are_known_when_nothing_else_comes() {
     }
 }
 
+/// Given an object of words alone that may have been sent to somebody, or found, it is a result.
+#[test]
+fn words_that_were_sent_are_results() {
+    for result in [
+        json!({"message": "I cannot come, the ferry is late."}),
+        json!({"message": "It was refused.", "type": "text", "timestamp": 1_795_000_000}),
+        json!({"errors": ["missing semicolon"]}),
+        json!({"detail": "It turns where the bank is steep."}),
+        json!({"status": 3, "message": "Permission is granted."}),
+    ] {
+        check(&answers(THINGS, |_| result.clone()), &[]);
+    }
+}
+
+/// Given the same request, answered in responses of JSON-RPC which number on, nothing comes of it, whether they carry an error or
+/// an answer; another answer is news.
+#[test]
+fn numbers_of_responses_are_no_news() {
+    let asked = |carried: &dyn Fn(usize) -> Value| -> Vec<Value> {
+        let respond = |number: usize| {
+            let mut response = json!({"jsonrpc": "2.0", "id": 17 + number});
+            response
+                .as_object_mut()
+                .expect("an object")
+                .extend(carried(number).as_object().expect("an object").clone());
+            call("look_up", "anchor", &response.to_string())
+        };
+        (0..6).map(respond).collect()
+    };
+    let error = json!({"error": {"code": -32602, "message": "Invalid params"}});
+    let answer = json!({"result": {"content": [{"type": "text", "text": "A bank."}]}});
+    let failed = [
+        "no_progress",
+        "repeated_tool_call_exact_input",
+        "repeated_tool_call_similar_input",
+        "retry_storm",
+        "same_error",
+    ];
+    check(&asked(&|_| error.clone()), &failed);
+    check(&asked(&|_| answer.clone()), &failed[..2]);
+    check(&asked(&|number| json!({"result": {"rows": [number]}})), &[]);
+}
+
 /// Given a text that blames what was given and asks for another try, or speaks of the call itself, each call failed.
 #[test]
 fn complaints_are_failures() {
@@ -124,6 +167,12 @@ fn complaints_are_failures() {
         r#"{"status": 403, "body": {"message": "The key may not do this."}}"#,
         r#"{"errcode": 40001, "errmsg": "invalid credential"}"#,
         r#"{"code": 10013, "msg": "无效的参数", "data": null}"#,
+        r#"{"cod": 401, "message": "Invalid API key."}"#,
+        r#"{"detail": "Not authenticated"}"#,
+        r#"{"message": "Unauthenticated."}"#,
+        r#"{"errors": ["Forbidden"]}"#,
+        r#"{"errors": {"base": ["Invalid credentials"]}}"#,
+        r#"{"ok": 0, "errmsg": "not authorized on admin", "code": 13, "codeName": "Unauthorized"}"#,
         "Fehler: Der Schlüssel ist abgelaufen",
         "错误：没有权限",
         "日期格式错误，请重新输入。",

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use super::sample::cut;
 use super::words::Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone};
-use super::words::{has_words_of_refusal, telling};
+use super::words::{has_words_of_refusal, speaks_of_caller, telling};
 
 /// How much of a text is looked at; one that is no longer is told as a whole.
 const LOOKED_AT_BYTES_MAX: usize = 256;
@@ -54,6 +54,11 @@ pub(super) fn blames(error: &str) -> bool {
 /// turned down, or that may be what was asked.
 pub(super) fn refuses(text: &str) -> bool {
     text.len() <= LOOKED_AT_BYTES_MAX && has_words_of_refusal(text)
+}
+
+/// Whether such a text speaks of who asked, not of what was asked for: `Invalid API key`, `Rate limit exceeded.`
+pub(super) fn turns_caller_away(text: &str) -> bool {
+    refuses(text) && speaks_of_caller(text)
 }
 
 /// Where the first line ends that says anything: above it, a box may be drawn.

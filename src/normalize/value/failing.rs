@@ -17,6 +17,7 @@ use super::emptiness::is_nothing;
 use super::places::without_places;
 use super::refusal::{graphql_error, refusal, tells_of_thing};
 use super::response::error_told;
+use super::rpc;
 use super::sample::cut;
 use super::wide::trimmed_start;
 use super::{failure, failure_of_call, member, unquote};
@@ -381,6 +382,9 @@ fn failure_in(result: &str, arguments: &str) -> Option<Failure> {
 /// The failure of which an object tells at its top: `isError`, an `error` with something in it, that it was refused, errors of
 /// GraphQL, or a status of HTTP's.
 fn failure_in_object(object: &str, arguments: &str) -> Option<Failure> {
+    // A response within a response is none of anybody's.
+    let carried = rpc::carried(object);
+    let object = carried.as_deref().unwrap_or(object);
     let said = || {
         let refused = || refusal(object).or_else(|| graphql_error(object));
         refused().or_else(|| error_told(object, arguments).map(Cow::Owned))

@@ -22,17 +22,18 @@ const STATUSES: [&str; 4] = ["error", "fail", "failed", "failure"];
 
 /// Members that say what went wrong with a call, of which the first one with something in it is the error. A `reason` tells why
 /// something is so, which may be what was asked.
-const REASONS: [&str; 6] = [
+const REASONS: [&str; 7] = [
     "message",
     "msg",
     "error_message",
     "errorMessage",
     "detail",
+    "description",
     "errors",
 ];
 
 /// Members beside a `status` that name nothing of which it might be the status.
-const ASIDES: [&str; 11] = [
+const ASIDES: [&str; 13] = [
     "code",
     "error_code",
     "errorCode",
@@ -44,10 +45,12 @@ const ASIDES: [&str; 11] = [
     "retryable",
     "timestamp",
     "request_id",
+    "correlationId",
+    "category",
 ];
 
 /// Longest object that may be nothing but a refusal.
-const REFUSAL_BYTES_MAX: usize = 512;
+pub(super) const REFUSAL_BYTES_MAX: usize = 512;
 
 /// The error of an object that says at its top that the call was refused, and tells nothing but why: empty where it does not say
 /// why, `None` where it is a result.
@@ -153,7 +156,7 @@ pub(super) fn graphql_error(object: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The name of an object's first member, in its quotes.
-fn written_first(object: &str) -> Option<&str> {
+pub(super) fn written_first(object: &str) -> Option<&str> {
     let rest = object.strip_prefix('{')?.trim_start();
     let end = rest.get(1..)?.find('"')?;
     Some(&rest[..end + 2])

@@ -201,7 +201,7 @@ const ABROAD: [(Tells, &str); 42] = [
 
 /// How English words begin in which a call is turned down, whatever the case of their letters; the first one ends a word, and a
 /// blank behind one makes it a whole word.
-const REFUSED: [&str; 53] = [
+const REFUSED: [&str; 57] = [
     "n't",
     "abort",
     "ambiguous",
@@ -230,11 +230,13 @@ const REFUSED: [&str; 53] = [
     "not a valid",
     "not accept",
     "not allow",
+    "not authent",
     "not author",
     "not enabled",
     "not implemented",
     "not match",
     "not permit",
+    "not provided",
     "not support",
     "not valid",
     "refus",
@@ -244,17 +246,45 @@ const REFUSED: [&str; 53] = [
     "sorry",
     "stopped",
     "suspend",
+    "throttl",
     "timed out",
     "timeout",
     "too ",
     "truncat",
     "unable",
+    "unauthent",
     "unauthor",
     "unavailable",
     "unexpected",
     "unknown",
     "unsupported",
     "wrong",
+];
+
+/// How words begin that tell of who asks, whatever the case of their letters.
+const CALLERS: [&str; 22] = [
+    "access denied",
+    "access token",
+    "api key",
+    "api-key",
+    "apikey",
+    "authent",
+    "authoris",
+    "authoriz",
+    "credential",
+    "forbidden",
+    "invalid token",
+    "jwt",
+    "log in",
+    "login",
+    "permission denied",
+    "quota",
+    "rate limit",
+    "session expired",
+    "throttl",
+    "too many requests",
+    "unauthent",
+    "unauthor",
 ];
 
 /// What stands before words that are said to be of nothing, `no error`, and behind them.
@@ -274,6 +304,8 @@ static REFUSALS: LazyLock<Lexicon<bool>> = LazyLock::new(|| {
     let words = REFUSED.into_iter().chain(abroad.map(|(words, _)| words));
     Lexicon::of(words.map(|words| (words, words == REFUSED[0])))
 });
+
+static OF_CALLERS: LazyLock<Lexicon<()>> = LazyLock::new(|| Lexicon::of_rows(&CALLERS));
 
 /// [`ABROAD`], word by word.
 fn abroad() -> impl Iterator<Item = (&'static str, Tells)> {
@@ -305,6 +337,11 @@ pub(super) fn has_words_of_refusal(text: &str) -> bool {
         }
     }
     refuses
+}
+
+/// Whether a text tells of who asks, and whether they may.
+pub(super) fn speaks_of_caller(text: &str) -> bool {
+    OF_CALLERS.is_said_in(text)
 }
 
 fn ends_in_word(before: &str) -> bool {
