@@ -157,6 +157,18 @@ fn numbers_of_responses_are_no_news() {
     check(&asked(&|number| json!({"result": {"rows": [number]}})), &[]);
 }
 
+/// Given the same call again and again, with nothing in between, its failure is the same, whatever is new beside it.
+#[test]
+fn what_stands_beside_an_error_is_no_print() {
+    let servers = ["mw417", "mw386", "ms-2", "mw402", "mw9", "mw511"];
+    let refused = |server: &&str| {
+        let error = json!({"error": {"code": "missingtitle", "info": "The page does not exist."}, "servedby": server});
+        call("look_up", "anchor", &error.to_string())
+    };
+    let calls: Vec<_> = servers.iter().map(refused).collect();
+    check(&calls, &["same_error"]);
+}
+
 /// Given a text that blames what was given and asks for another try, or speaks of the call itself, each call failed.
 #[test]
 fn complaints_are_failures() {

@@ -20,10 +20,10 @@
 //! Errors that may pass by themselves (too many requests, time-outs) neither count with others nor end their count. An error
 //! without words, or one that only tells the exit code of a command, is the same one again where the output was recorded and is
 //! the same; where it was not recorded, nobody knows. One call more is needed where something was done in between, which may have
-//! mended the cause. Three times as many are needed of one command, the only one of its tool that fails, where something was
-//! printed before the error that was not printed before. Tests of which some passed count for nothing where each run is of
-//! another thing, such as another version. Where each call is about the next number of a list (seed 1, 2, 3), eight must fail. A
-//! new result of the tool starts the count anew; the calls of one model answer count once.
+//! mended the cause. Three times as many are needed of one command, the only one of its tool that fails, where something else was
+//! called in between and something was printed before the error that was not printed before. Tests of which some passed count
+//! for nothing where each run is of another thing, such as another version. Where each call is about the next number of a list
+//! (seed 1, 2, 3), eight must fail. A new result of the tool starts the count anew; the calls of one model answer count once.
 
 use crate::engine::event::{Failure, Manner, Value};
 use crate::engine::fold::Fold;
@@ -136,12 +136,18 @@ fn observe_tool(
 }
 
 /// Whether a program that alone fails printed something before it failed that it had not printed before, as it does where
-/// somebody looks for the cause: what it printed is longer than the error and not known.
+/// somebody looks for the cause: what it printed is longer than the error and not known, and it was not the newest call.
 fn prints_anew(fold: &Fold, judged: &Judged<'_>, failure: &Failure) -> bool {
     let is_new = |printed: &Value| {
         printed.bytes as usize > failure.text.len()
             && !fold.is_known(mix(judged.tool_hash, printed.masked))
     };
+    // Who looks for a cause changes something in between.
+    let is_known = judged.call.input.value().is_some();
+    let newest = fold.recent.iter().next_back();
+    if is_known && newest.is_some_and(|mark| mark.key() == judged.key) {
+        return false;
+    }
     let fails = |mark: &&CallMark| mark.outcome == Outcome::Failed;
     let mut failed = fold.recent.of_tool(judged.tool_hash).filter(fails);
     judged.call.output.value().is_some_and(is_new) && failed.all(|mark| mark.key() == judged.key)
