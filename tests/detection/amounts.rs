@@ -27,6 +27,19 @@ fn with(tool: &str, input: Value, output: Value) -> Value {
     event
 }
 
+/// Given a question with a number that is drawn anew each time, it is the same question.
+#[test]
+fn numbers_that_are_drawn_for_each_call() {
+    let asked = |nonce: &str| {
+        let input = json!({"query": "ferry to the island", "nonce": nonce});
+        with("search", input, json!([{"title": "Ferries at noon"}]))
+    };
+    check(
+        &["f3a9", "07bc", "e1d2", "99c0"].map(asked),
+        &["no_progress", "repeated_tool_call_exact_input"],
+    );
+}
+
 /// Given one run of tests that fails, of which now more lines are shown and now fewer, or that may take longer, or which is
 /// asked for with other flags, it is the same run; of each version or seed it is another one.
 #[test]
@@ -93,6 +106,14 @@ fn answers_of_which_more_is_asked_for() {
     );
     check(&amounts.map(read), &rules);
     check(&amounts.map(run), &rules);
+    let tried = |attempt: usize| {
+        with(
+            "find_seat",
+            json!({"train": "harbour line", "attempt": attempt}),
+            json!(page),
+        )
+    };
+    check(&[1, 2, 3, 4].map(tried), &rules);
     let grows = |n: usize| {
         let command = format!("cat fares.txt | head -n {n}");
         call("Bash", &command, &page.repeat(n))

@@ -1,13 +1,14 @@
 //! What arguments say of the amount of an answer: how much of it is shown (`"limit": 50`, `| tail -n 20`), how long it may take
-//! (`timeout 60 …`), and which page of it is asked for (`"cursor": "q8Zk"`).
+//! (`timeout 60 …`), how often it was asked for (`"attempt": 2`), and which page of it is asked for (`"cursor": "q8Zk"`).
 //!
 //! It is no part of what is asked: a command is the same one, however many of its last lines are shown. And a server that brings
 //! one page whatever page is asked for has no other.
 
 use std::borrow::Cow;
 
-/// Parts of the names of arguments that say how much is shown or how long it may take, in small letters, without `_`.
-const AMOUNTS: [&str; 11] = [
+/// Parts of the names of arguments that say how much is shown, how long it may take or how often it was asked for, in small
+/// letters, without `_`.
+const AMOUNTS: [&str; 14] = [
     "limit",
     "timeout",
     "maxresults",
@@ -19,6 +20,9 @@ const AMOUNTS: [&str; 11] = [
     "pagesize",
     "topk",
     "yieldtime",
+    "attempt",
+    "retrycount",
+    "retrynumber",
 ];
 
 /// Parts of the names of arguments that say with a number, or with whatever, from where on an answer is shown.
@@ -178,6 +182,11 @@ mod tests {
             (
                 r#"{"limit":"5","q":"a"}"#,
                 r#"{"limit":"50","q":"a"}"#,
+                true,
+            ),
+            (
+                r#"{"q":"a","retry_count":1}"#,
+                r#"{"q":"a","retry_count":2}"#,
                 true,
             ),
             (r#"{"limit":5,"q":"a"}"#, r#"{"limit":5,"q":"b"}"#, false),

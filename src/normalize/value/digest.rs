@@ -76,11 +76,14 @@ pub(super) struct Reader<'h> {
 }
 
 /// Arguments that are drawn anew for each call, so that it is known when it comes twice: they say nothing of what is asked.
-const DRAWN: [&str; 4] = [
+const DRAWN: [&str; 7] = [
     "idempotency_key",
     "idempotencyKey",
     "client_token",
     "clientToken",
+    "nonce",
+    "cache_buster",
+    "cacheBuster",
 ];
 
 impl<'h> Reader<'h> {
