@@ -106,15 +106,17 @@ fn of_texts(
 /// Given a run of any length whose reports arrive a little out of order, it ends as if they had come in order.
 #[test]
 fn small_disorder_does_not_matter_in_long_runs() {
-    law(&(run(300), any::<u64>()), |(mut events, seed), policy| {
+    let runs = (run(300), any::<u64>(), any::<bool>());
+    law(&runs, |(mut events, seed, has_ids), policy| {
         for event in &mut events {
+            // Reports of one call lie close together.
             event.end_ns = event.end_ns.min(event.start_ns + 4_000_000_000);
-            // Call ids of a real run are its own; reports of one call lie close together.
-            if let Body::ToolCall(call) = &mut event.body {
-                call.call_id = None;
-            }
         }
-        let in_order = sorted(events);
+        let in_order = if has_ids {
+            with_ids(sorted(events))
+        } else {
+            without_ids(sorted(events))
+        };
         let mut disordered = in_order.clone();
         for (index, chunk) in disordered.chunks_mut(8).enumerate() {
             shuffle(chunk, seed ^ index as u64);
@@ -128,6 +130,49 @@ fn small_disorder_does_not_matter_in_long_runs() {
             expected.tool_calls
         );
     });
+}
+
+/// The same run without ids of calls. What a model asks for would be nobody's.
+fn without_ids(mut events: Vec<Event>) -> Vec<Event> {
+    events.retain(|event| !matches!(event.body, Body::Asked(_)));
+    for event in &mut events {
+        if let Body::ToolCall(call) = &mut event.body {
+            call.call_id = None;
+        }
+    }
+    events
+}
+
+/// The same run, in which each call has an id of its own, and what a model asks for is called soon.
+fn with_ids(mut events: Vec<Event>) -> Vec<Event> {
+    const SOON: usize = 4;
+    for (event, number) in events.iter_mut().zip(0..) {
+        if let Body::ToolCall(call) = &mut event.body {
+            call.call_id = Some(number);
+        }
+    }
+    events.retain(|event| !matches!(&event.body, Body::ToolCall(call) if call.tool.is_empty()));
+    let mut called = 0;
+    for place in 0..events.len() {
+        let (before, behind) = events.split_at_mut(place + 1);
+        let Body::Asked(asked) = &mut before[place].body else {
+            continue;
+        };
+        let mut soon = behind.iter().take(SOON).zip(place..);
+        let call = soon.find_map(|(event, place)| match &event.body {
+            Body::ToolCall(call) if place >= called => Some((call, place)),
+            _ => None,
+        });
+        asked.call_id = None;
+        if let Some((call, place)) = call {
+            called = place + 1;
+            asked.call_id = call.call_id;
+            asked.tool.clone_from(&call.tool);
+            asked.input.clone_from(&call.input);
+        }
+    }
+    events.retain(|event| !matches!(&event.body, Body::Asked(asked) if asked.call_id.is_none()));
+    events
 }
 
 /// A run as reports of usual length that tell of one thing each, in order.

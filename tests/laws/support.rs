@@ -197,13 +197,16 @@ pub(crate) fn outcome(state: &RunState, policy: &Policy) -> RunView {
     view
 }
 
-/// Generated cases are the same in every run of the tests, and few enough for every commit.
+/// Generated cases are the same in every run of the tests, and few enough for every commit. `EDDY_LAWS=100` takes a hundred
+/// times as many, of which the first are these.
 pub(crate) fn law<S: Strategy>(strategy: &S, check: impl Fn(S::Value, &Policy)) {
     law_of(40, strategy, check);
 }
 
 /// The same with so many cases for each policy.
 pub(crate) fn law_of<S: Strategy>(cases: u32, strategy: &S, check: impl Fn(S::Value, &Policy)) {
+    let times = std::env::var("EDDY_LAWS").map_or(1, |times| times.parse().expect("a number"));
+    let cases = cases * times;
     for policy in policies() {
         let mut runner = TestRunner::new_with_rng(
             Config {

@@ -4,8 +4,8 @@ use crate::engine::event::Event;
 
 use super::card::{Kind, kind};
 
-/// Where a report stands in a run: by start; agents before what they do, outer ones before inner ones; a run's end by
-/// when it ended. Ties are broken by identity (`conventions.md` §8.2).
+/// Where a report stands in a run: by start; agents before what they do, outer ones before inner ones; what a model asked for
+/// before the calls that came of it; a run's end by when it ended. Ties are broken by identity (`conventions.md` §8.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) at_ns: u64,
@@ -23,6 +23,7 @@ impl Place {
     pub(super) fn from_parts(kind: Kind, id: u64, start_ns: u64, end_ns: u64) -> Self {
         let (at_ns, class, then_ns) = match kind {
             Kind::Agent => (start_ns, 0, u64::MAX - end_ns),
+            Kind::Asked => (start_ns, 1, 0),
             Kind::Handoff => (start_ns, 2, end_ns),
             Kind::End => (end_ns, 3, end_ns),
             _ => (start_ns, 1, end_ns),
