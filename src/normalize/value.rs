@@ -35,6 +35,7 @@ pub(super) mod rpc;
 mod sample;
 mod scratch;
 mod sketch;
+mod system;
 mod told_lines;
 mod transient;
 mod turned_away;

@@ -122,6 +122,9 @@ fn words_that_were_sent_are_results() {
         json!({"message": "It was refused.", "type": "text", "timestamp": 1_795_000_000}),
         json!({"errors": ["missing semicolon"]}),
         json!({"detail": "It turns where the bank is steep."}),
+        json!("Failed logins: 0"),
+        json!("The author was refused."),
+        json!("Two of them were killed."),
         json!({"status": 3, "message": "Permission is granted."}),
     ] {
         check(&answers(THINGS, |_| result.clone()), &[]);
@@ -185,6 +188,12 @@ fn complaints_are_failures() {
         r#"{"errors": ["Forbidden"]}"#,
         r#"{"errors": {"base": ["Invalid credentials"]}}"#,
         r#"{"ok": 0, "errmsg": "not authorized on admin", "code": 13, "codeName": "Unauthorized"}"#,
+        "Invalid API key",
+        "401 - Unauthorized",
+        "ssh: connect to host 10.0.0.7 port 22: Connection refused",
+        "ORA-01017: invalid username/password; logon denied",
+        "mkdir: cannot create directory 'a': No space left on device",
+        "Please verify you are a human.",
         "Fehler: Der Schlüssel ist abgelaufen",
         "错误：没有权限",
         "日期格式错误，请重新输入。",

@@ -61,6 +61,15 @@ pub(super) fn turns_caller_away(text: &str) -> bool {
     refuses(text) && speaks_of_caller(text)
 }
 
+/// Longest line that is no more than words for a caller who is turned away.
+const TURNED_AWAY_BYTES_MAX: usize = 80;
+
+/// Whether a line is such words alone. With a number, it tells how many of them there were: `Failed logins: 0`.
+pub(super) fn is_turned_away(line: &str) -> bool {
+    let has_number = line.contains(|sign: char| sign.is_ascii_digit());
+    line.len() <= TURNED_AWAY_BYTES_MAX && !has_number && turns_caller_away(line)
+}
+
 /// Where the first line ends that says anything: above it, a box may be drawn.
 fn first_line(text: &str) -> usize {
     let begin = text.find(|sign: char| sign.is_alphanumeric());

@@ -11,7 +11,7 @@ use memchr::memmem::Finder;
 
 use crate::engine::event::Failure;
 
-use super::complaint::complains;
+use super::complaint::{complains, is_turned_away};
 use super::crashes::{self, thrown_in_node};
 use super::emptiness::is_nothing;
 use super::places::without_places;
@@ -19,6 +19,7 @@ use super::refusal::{graphql_error, refusal, tells_of_thing};
 use super::response::error_told;
 use super::rpc;
 use super::sample::cut;
+use super::system::{begins_with_code, says_why};
 use super::wide::trimmed_start;
 use super::{failure, failure_of_call, member, unquote};
 
@@ -26,7 +27,7 @@ use super::{failure, failure_of_call, member, unquote};
 const LOOKED_AT_BYTES_MAX: usize = 160;
 
 /// Beginnings, in lower case.
-const BEGINNINGS: [&str; 36] = [
+const BEGINNINGS: [&str; 45] = [
     "error:",
     "<error>",
     "api error:",
@@ -63,6 +64,15 @@ const BEGINNINGS: [&str; 36] = [
     "request failed",
     "no replacement was performed",
     "<tool_use_error>",
+    "could not resolve host",
+    "expecting value: line ",
+    "getaddrinfo ",
+    "no module named ",
+    "psql: error: ",
+    "rate exceeded",
+    "unexpected token ",
+    "upstream connect error",
+    "zsh: command not found: ",
 ];
 
 /// Beginnings of a first line that is all there is, in lower case: several such lines are a log that was read.
@@ -83,7 +93,7 @@ const ENDS: [&str; 4] = [
 ];
 
 /// Beginnings of a last line, with which package managers and compilers close what they printed, in lower case.
-const CLOSINGS: [&str; 7] = [
+const CLOSINGS: [&str; 8] = [
     "e: ",
     "error: ",
     "fatal: ",
@@ -91,6 +101,7 @@ const CLOSINGS: [&str; 7] = [
     "make[1]: *** ",
     "npm err! ",
     "npm error ",
+    "operable program or batch file",
 ];
 
 /// The statuses of HTTP for failures, with the first word of what they mean.
@@ -140,8 +151,11 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
         || thrown_in_node(text).is_some()
         || has_failed_play(text)
         || complains(text)
+        || begins_with_code(line)
         || (line.len() == text.len()
             && (ENDS.iter().any(|words| ends(words))
+                || (!is_dated(line) && says_why(line))
+                || is_turned_away(line)
                 || LINE_BEGINNINGS
                     .iter()
                     .any(|words| starts(words) && !is_dated(&line[words.len()..]))))
@@ -316,6 +330,7 @@ fn is_status(line: &str) -> bool {
         .unwrap_or(line)
         .split_at_checked(3)
         .unwrap_or_default();
+    let word = word.strip_prefix(" -").unwrap_or(word);
     let word = word.strip_prefix(' ').unwrap_or(word);
     STATUSES.iter().any(|(status, means)| {
         let is_told = word.starts_with(means)
@@ -539,6 +554,13 @@ mod tests {
             "错误：没有这个文件",
             "Erreur : le fichier est absent",
             "FEHLER: Datei fehlt",
+            "401 - Unauthorized",
+            "Invalid API key",
+            "NOAUTH Authentication required.",
+            "ssh: connect to host 10.0.0.7 port 22: Connection refused",
+            "ERROR 1045 (28000): Access denied for user 'app'@'db' (using password: YES)",
+            "'jq' is not recognized as an internal or external command,\noperable program or batch file.",
+            "Please enable JavaScript and cookies to continue",
         ] {
             assert!(reads_as_failure(text), "{text}");
         }
@@ -554,6 +576,11 @@ mod tests {
             "src/error.rs:1: pub enum Error",
             "2026-11-18 ERROR: disk full",
             "[ERROR] disk full\n[INFO] disk mended",
+            "2026-11-18 20:12:03 dial: connection refused",
+            "Failed logins: 0",
+            "3 failed logins",
+            "No failed logins",
+            "Which author was refused?",
             "[ERROR] 2026-11-18 20:12:03 disk full",
             "Process exited with code 0",
             "a.txt: text\nb.txt: No such file or directory",

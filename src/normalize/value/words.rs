@@ -28,7 +28,7 @@ pub(super) enum Tells {
 use Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone};
 
 /// English words with what they tell, whatever the case of their letters.
-const WORDS: [(&str, Tells); 73] = [
+const WORDS: [(&str, Tells); 83] = [
     ("please", Asks),
     ("try again", Asks),
     ("retry", Asks),
@@ -100,6 +100,16 @@ const WORDS: [(&str, Tells); 73] = [
     ("ratelimit", Failed),
     ("timed out", Failed),
     ("just a moment...", Failed),
+    ("enable javascript and cookies", Failed),
+    ("checking your browser", Failed),
+    ("verify you are human", Failed),
+    ("verify you are a human", Failed),
+    ("are you a robot", Failed),
+    ("unusual traffic from your computer", Failed),
+    ("access to this page has been denied", Failed),
+    ("something went wrong", FailedAlone),
+    ("internal error", FailedAlone),
+    ("not implemented", FailedAlone),
     ("was not able to", FailedAlone),
     ("wasn't able to", FailedAlone),
 ];
@@ -262,11 +272,13 @@ const REFUSED: [&str; 57] = [
 ];
 
 /// How words begin that tell of who asks, whatever the case of their letters.
-const CALLERS: [&str; 22] = [
+const CALLERS: [&str; 25] = [
     "access denied",
     "access token",
+    "access_denied",
     "api key",
     "api-key",
+    "api_key",
     "apikey",
     "authent",
     "authoris",
@@ -278,6 +290,7 @@ const CALLERS: [&str; 22] = [
     "log in",
     "login",
     "permission denied",
+    "permission_denied",
     "quota",
     "rate limit",
     "session expired",

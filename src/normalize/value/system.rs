@@ -1,0 +1,129 @@
+//! Tells a line in which a system, a runtime or a database says why a call failed from any other.
+//!
+//! Programs print these behind what they did: `connect to host a port 22: Connection refused`. The words are those of
+//! `strerror` in glibc, of `getaddrinfo`, and of Go's `net` and `context`.
+
+/// What such a line ends with, in lower case.
+const SAYINGS: [&str; 42] = [
+    "address already in use",
+    "argument list too long",
+    "bad file descriptor",
+    "broken pipe",
+    "cannot allocate memory",
+    "certificate signed by unknown authority",
+    "connection refused",
+    "connection reset by peer",
+    "connection timed out",
+    "context deadline exceeded",
+    "device or resource busy",
+    "directory not empty",
+    "disk quota exceeded",
+    "exec format error",
+    "file exists",
+    "file too large",
+    "host is down",
+    "i/o timeout",
+    "input/output error",
+    "invalid cross-device link",
+    "is a directory",
+    "killed",
+    "name or service not known",
+    "network is unreachable",
+    "no route to host",
+    "no space left on device",
+    "no such device",
+    "no such process",
+    "nodename nor servname provided, or not known",
+    "operation not permitted",
+    "out of memory",
+    "read-only file system",
+    "resource temporarily unavailable",
+    "segmentation fault",
+    "segmentation fault (core dumped)",
+    "temporary failure in name resolution",
+    "terminal prompts disabled",
+    "text file busy",
+    "too many levels of symbolic links",
+    "too many open files",
+    "transport endpoint is not connected",
+    "unexpected end of json input",
+];
+
+/// Whether a line ends with what a system says of a failed call, alone or behind a colon.
+pub(super) fn says_why(line: &str) -> bool {
+    let line = line.trim_end_matches(['.', '!']);
+    SAYINGS.iter().any(|saying| {
+        let begin = line.len().checked_sub(saying.len());
+        let parts = begin.and_then(|begin| line.split_at_checked(begin));
+        parts.is_some_and(|(before, end)| {
+            end.eq_ignore_ascii_case(saying) && (before.is_empty() || before.ends_with(": "))
+        })
+    })
+}
+
+/// Whether a line begins with the code of an error: `ERROR 1045 (28000): …` of `MySQL`, `ORA-01017: …`, `error[E0432]: …`.
+pub(super) fn begins_with_code(line: &str) -> bool {
+    let behind_code = |name: &str, digits: usize| {
+        let rest = line.strip_prefix(name)?;
+        let (code, rest) = rest.split_at_checked(digits)?;
+        code.bytes()
+            .all(|digit| digit.is_ascii_digit())
+            .then_some(rest)
+    };
+    let mysql = behind_code("ERROR ", "1045".len());
+    let oracle = behind_code("ORA-", "01017".len());
+    mysql.is_some_and(|rest| rest.starts_with(" ("))
+        || oracle.is_some_and(|rest| rest.starts_with(':'))
+        || line.starts_with("error[E")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{begins_with_code, says_why};
+
+    /// Given a line that ends with why a call failed, alone or behind a colon, that is told; words within a sentence are not.
+    #[test]
+    fn systems_say_why() {
+        for line in [
+            "ssh: connect to host 10.0.0.7 port 22: Connection refused",
+            "No route to host",
+            "mkdir: cannot create directory 'a': No space left on device",
+            "Killed",
+            "Segmentation fault (core dumped)",
+            "dial tcp: lookup a.example: i/o timeout",
+            "Out of memory.",
+        ] {
+            assert!(says_why(line), "{line}");
+        }
+        for line in [
+            "",
+            "Two of them were killed",
+            "It says: the connection was refused",
+            "killed: 3",
+            "The song is called Broken Pipe",
+        ] {
+            assert!(!says_why(line), "{line}");
+        }
+    }
+
+    /// Given the code of an error at the start of a line, it is one; other numbers and words are not.
+    #[test]
+    fn errors_have_codes() {
+        for line in [
+            "ERROR 1045 (28000): Access denied for user 'a'@'b'",
+            "ORA-01017: invalid username/password; logon denied",
+            "error[E0432]: unresolved import",
+        ] {
+            assert!(begins_with_code(line), "{line}");
+        }
+        for line in [
+            "ERROR 2026-11-18 disk full",
+            "ERROR 1045",
+            "ORA-12",
+            "ORA-0101é",
+            "error in the code",
+        ] {
+            assert!(!begins_with_code(line), "{line}");
+        }
+    }
+}
