@@ -85,6 +85,9 @@ pub(super) fn words_alone(object: &str) -> Option<String> {
     let (mut is_named, mut is_marked, mut is_clear) = (false, false, false);
     for (name, value) in members(object) {
         let name = &*name;
+        if CODES.contains(&name) && says_well(name, value) {
+            return None;
+        }
         if is_nothing(value) {
             continue;
         }
@@ -105,6 +108,20 @@ pub(super) fn words_alone(object: &str) -> Option<String> {
     let is_refusal = |words: &Cow<'_, str>| is_named || is_clear || (is_marked && refuses(words));
     told.filter(is_refusal).map(Cow::into_owned)
 }
+
+/// Whether a code says that the request was not turned away.
+fn says_well(name: &str, code: &str) -> bool {
+    if name == "ok" {
+        return matches!(code, "true" | "1");
+    }
+    let code = code.trim_matches('"');
+    let is_success = |number: u64| number == 0 || (200..300).contains(&number);
+    let mut words = WELL.iter();
+    code.parse().is_ok_and(is_success) || words.any(|well| code.eq_ignore_ascii_case(well))
+}
+
+/// How a status says so, in lower case.
+const WELL: [&str; 5] = ["ok", "success", "succeeded", "completed", "done"];
 
 /// The words in a member: a text, the first one of a list, or what an object says, or says of a field.
 fn words_in(value: &str) -> Option<Cow<'_, str>> {
@@ -175,6 +192,10 @@ mod tests {
                 "The user is not authorized",
             ),
             (
+                r#"{"ok":0,"codeName":"Unauthorized","message":"not authorized on admin"}"#,
+                "not authorized on admin",
+            ),
+            (
                 r#"{"err":"Team not authorized","ECODE":"O7"}"#,
                 "Team not authorized",
             ),
@@ -200,6 +221,9 @@ mod tests {
             r#"{"status":"ok","message":"Saved"}"#,
             r#"{"code":7,"message":"a seventh note"}"#,
             r#"{"message":"Forbidden city","id":4}"#,
+            r#"{"status":"success","message":"The API key was renewed, the old one has expired."}"#,
+            r#"{"message":"The access token has expired and was renewed.","code":0}"#,
+            r#"{"ok":true,"message":"Throttled to spare the quota."}"#,
         ] {
             assert_eq!(words_alone(object), None, "{object}");
         }
