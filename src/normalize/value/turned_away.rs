@@ -96,8 +96,8 @@ pub(super) fn words_alone(object: &str) -> Option<String> {
             let words = words_in(value)?;
             // What is said twice is said of an error.
             is_marked |= told.is_some();
-            is_named |= is_fault && refuses(&words);
-            is_clear |= turns_caller_away(&words) || complains(&words);
+            is_named |= is_fault && (refuses(&words) || complains(&words));
+            is_clear |= turns_caller_away(&words);
             told.get_or_insert(words);
         } else if MARKS.contains(&name) {
             is_marked = true;
@@ -213,6 +213,7 @@ mod tests {
             r#"{"detail":"An error of the press","page":3}"#,
             r#"{"detail":{"error":"none"}}"#,
             r#"{"message":"Bad weather is on its way"}"#,
+            r#"{"message":"I was not able to come."}"#,
             r#"{"message":"Bad weather","documentation_url":"a","wind":3,"rain":4}"#,
             r#"{"message":"I cannot come","type":"text","timestamp":17}"#,
             r#"{"errors":["missing semicolon"]}"#,

@@ -211,7 +211,7 @@ const ABROAD: [(Tells, &str); 42] = [
 
 /// How English words begin in which a call is turned down, whatever the case of their letters; the first one ends a word, and a
 /// blank behind one makes it a whole word.
-const REFUSED: [&str; 57] = [
+const REFUSED: [&str; 58] = [
     "n't",
     "abort",
     "ambiguous",
@@ -243,6 +243,7 @@ const REFUSED: [&str; 57] = [
     "not authent",
     "not author",
     "not enabled",
+    "not have permission",
     "not implemented",
     "not match",
     "not permit",
@@ -272,7 +273,7 @@ const REFUSED: [&str; 57] = [
 ];
 
 /// How words begin that tell of who asks, whatever the case of their letters.
-const CALLERS: [&str; 25] = [
+const CALLERS: [&str; 26] = [
     "access denied",
     "access token",
     "access_denied",
@@ -289,6 +290,7 @@ const CALLERS: [&str; 25] = [
     "jwt",
     "log in",
     "login",
+    "not have permission",
     "permission denied",
     "permission_denied",
     "quota",
