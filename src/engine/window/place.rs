@@ -36,3 +36,19 @@ impl Place {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given what a model asked for and the call that came of it at the very same time, it stands before the call, whichever has
+    /// the smaller id.
+    #[test]
+    fn what_was_asked_for_stands_before_its_call() {
+        for (asked_id, call_id) in [(1, 2), (2, 1)] {
+            let asked = Place::from_parts(Kind::Asked, asked_id, 7, 9);
+            let call = Place::from_parts(Kind::Tool, call_id, 7, 7);
+            assert!(asked < call);
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Tells a line in which a system, a runtime or a database says why a call failed from any other.
 //!
 //! Programs print these behind what they did: `connect to host a port 22: Connection refused`. The words are those of
-//! `strerror` in glibc, of `getaddrinfo`, and of Go's `net` and `context`.
+//! `strerror` in glibc, of `getaddrinfo`, of shells, of git, and of Go's `net`, `context`, `crypto/x509` and `encoding/json`.
 
 /// What such a line ends with, in lower case. What a path or a process is (`is a directory`, `killed`) may be what was asked.
 const SAYINGS: [&str; 39] = [

@@ -32,7 +32,7 @@ const SAYINGS: &[&str] = &[
     "non_field_errors",
 ];
 
-/// Members that only an error has.
+/// Members that say beside a message that it is an error's.
 const MARKS: &[&str] = &[
     "__type",
     "documentation_url",
