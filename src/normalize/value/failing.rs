@@ -84,14 +84,6 @@ const ERRORS_ABROAD: [&str; 2] = [
     "ошибка|Ошибка|помилка|Помилка|σφάλμα|Σφάλμα|错误|錯誤|报错|异常|エラー|오류|خطأ|خطا|שגיאה|त्रुटि|ข้อผิดพลาด",
 ];
 
-/// Ends of a first line that is all there is, as shells and their programs print them, in lower case.
-const ENDS: [&str; 4] = [
-    "command not found",
-    "no such file or directory",
-    "permission denied",
-    "not a directory",
-];
-
 /// Beginnings of a last line, with which package managers and compilers close what they printed, in lower case.
 const CLOSINGS: [&str; 8] = [
     "e: ",
@@ -134,11 +126,6 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
         let start = line.as_bytes().get(..words.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
     };
-    let ends = |words: &str| {
-        let start = text.len().checked_sub(words.len());
-        let end = start.and_then(|start| text.as_bytes().get(start..));
-        end.is_some_and(|end| end.eq_ignore_ascii_case(words.as_bytes()))
-    };
     BEGINNINGS.iter().any(|words| starts(words))
         || names_exception(line)
         || is_error_abroad(line)
@@ -153,8 +140,7 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
         || complains(text)
         || begins_with_code(line)
         || (line.len() == text.len()
-            && (ENDS.iter().any(|words| ends(words))
-                || (!is_dated(line) && says_why(line))
+            && ((!is_dated(line) && says_why(line))
                 || is_turned_away(line)
                 || LINE_BEGINNINGS
                     .iter()

@@ -4,13 +4,14 @@
 //! `strerror` in glibc, of `getaddrinfo`, of shells, of git, and of Go's `net`, `context`, `crypto/x509` and `encoding/json`.
 
 /// What such a line ends with, in lower case. What a path or a process is (`is a directory`, `killed`) may be what was asked.
-const SAYINGS: [&str; 39] = [
+const SAYINGS: [&str; 43] = [
     "address already in use",
     "argument list too long",
     "bad file descriptor",
     "broken pipe",
     "cannot allocate memory",
     "certificate signed by unknown authority",
+    "command not found",
     "connection refused",
     "connection reset by peer",
     "connection timed out",
@@ -29,10 +30,13 @@ const SAYINGS: [&str; 39] = [
     "no route to host",
     "no space left on device",
     "no such device",
+    "no such file or directory",
     "no such process",
     "nodename nor servname provided, or not known",
+    "not a directory",
     "operation not permitted",
     "out of memory",
+    "permission denied",
     "read-only file system",
     "resource temporarily unavailable",
     "segmentation fault",
