@@ -3,7 +3,7 @@
 //!
 //! One request is one "group": alerts of one incident that wait together. The group's labels are [`GROUP_BY`]: the same ones
 //! whichever rules saw it, when it fires and when it resolves, so that a receiver which opens a case for each `groupKey` opens one
-//! and closes it.
+//! and closes it. As with Alertmanager, the group is resolved when all of it is: with what is resolved comes what is still open.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,6 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use crate::engine::warning::WarningState;
 use crate::json::{dollars, hex_id, rfc3339};
 use crate::store::alert::Alert;
 
@@ -31,7 +30,7 @@ type Texts = BTreeMap<&'static str, String>;
 pub(super) struct Message {
     version: &'static str,
     group_key: String,
-    /// Always 0: what does not fit into one request follows in the next.
+    /// Of what is still open, how much did not fit; all else that does not fit into one request follows in the next.
     truncated_alerts: u64,
     status: &'static str,
     receiver: String,
@@ -59,27 +58,32 @@ struct MessageAlert {
 }
 
 impl Message {
-    /// The body for these alerts. `external_url` is where people reach the API; without it there are no links.
+    /// The body for these alerts, with as much of what is still open of their group as there is room for. `external_url` is
+    /// where people reach the API; without it there are no links.
     pub(super) fn new(
         receiver: &str,
         tenant: &str,
         external_url: Option<&str>,
-        alerts: &[Alert],
+        (alerts, still_open): (&[Alert], &[Alert]),
+        alerts_max: usize,
     ) -> Self {
         let external_url = external_url.unwrap_or_default().trim_end_matches('/');
+        let room = alerts_max.saturating_sub(alerts.len());
+        let (shown, left_out) = still_open.split_at(room.min(still_open.len()));
         let alerts: Vec<_> = alerts
             .iter()
+            .chain(shown)
             .map(|alert| MessageAlert::new(tenant, alert, external_url))
             .collect();
         let common_labels = common(alerts.iter().map(|alert| &alert.labels));
         let mut group_labels = common_labels.clone();
         group_labels.retain(|name, _| GROUP_BY.contains(name));
-        let firing = alerts.iter().any(|alert| alert.status == "firing");
+        let firing = alerts.iter().any(|alert| alert.status == FIRING) || !left_out.is_empty();
         Self {
             version: "4",
             group_key: format!("{{}}:{}", label_set(&group_labels)),
-            truncated_alerts: 0,
-            status: if firing { "firing" } else { "resolved" },
+            truncated_alerts: left_out.len() as u64,
+            status: status(firing),
             receiver: receiver.to_owned(),
             group_labels,
             common_labels,
@@ -90,13 +94,19 @@ impl Message {
     }
 }
 
+const FIRING: &str = "firing";
+
+fn status(firing: bool) -> &'static str {
+    if firing { FIRING } else { "resolved" }
+}
+
 impl MessageAlert {
     fn new(tenant: &str, alert: &Alert, external_url: &str) -> Self {
         let warning = &alert.warning;
         let ended_ns = alert.at_ms.saturating_mul(1_000_000);
-        let resolved = warning.state == WarningState::Resolved;
+        let resolved = alert.is_resolved();
         Self {
-            status: if resolved { "resolved" } else { "firing" },
+            status: status(!resolved),
             labels: labels(tenant, alert),
             annotations: annotations(alert),
             starts_at: time(Some(warning.first_seen_ns)),
@@ -271,7 +281,7 @@ mod tests {
     fn a_group_key_is_written_as_prometheus_writes_it() {
         let mut alert = alert(1, 1);
         alert.run_id = "e\u{301}té \"q\" \\ \n\t\u{1b}\u{7}\u{85}'".into();
-        let message = Message::new("pager", "", None, &[alert]);
+        let message = Message::new("pager", "", None, (&[alert], &[]), 1);
         let expected =
             r#"run_id="e\u{301}té \"q\" \\ \n\t\x1b\a\u0085'"}"#.replace("\\u{301}", "\u{301}");
         assert!(

@@ -408,12 +408,13 @@ impl Sink {
         })
     }
 
-    async fn send(&mut self, alerts: &[Alert]) -> Answer {
+    /// Sends alerts. `still_open` are others of their incident, for a receiver that has a case for each.
+    async fn send(&mut self, alerts: &[Alert], still_open: &[Alert]) -> Answer {
         match self {
             Self::Terminal(terminal) => terminal.send(alerts).await,
             Self::File(file) => file.send(alerts).await,
             Self::OtlpLogs(otlp_logs) => otlp_logs.send(alerts).await,
-            Self::Webhook(webhook) => webhook.send(alerts).await,
+            Self::Webhook(webhook) => webhook.send(alerts, still_open).await,
             #[cfg(test)]
             Self::Scripted(scripted) => scripted.send(alerts).await,
         }

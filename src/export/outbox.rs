@@ -113,7 +113,7 @@ impl Outbox {
             let (batch, answer) = match self.waiting().await {
                 Ok(batch) if batch.alerts.is_empty() => (batch, Answer::Taken),
                 Ok(batch) => {
-                    let answer = self.send(&batch.alerts).await;
+                    let answer = self.send(&batch).await;
                     (batch, answer)
                 }
                 Err(error) => (Batch::empty(self.cursor), Answer::later(error.to_string())),
@@ -152,12 +152,14 @@ impl Outbox {
     }
 
     /// One attempt, which may be measured.
-    async fn send(&mut self, alerts: &[Alert]) -> Answer {
+    async fn send(&mut self, batch: &Batch) -> Answer {
         let mut span = spans::begin("export");
-        let answer = self.exporter.sink.lock().await.send(alerts).await;
+        let mut sink = self.exporter.sink.lock().await;
+        let answer = sink.send(&batch.alerts, &batch.still_open).await;
+        drop(sink);
         if let Some(span) = &mut span {
             span.name("eddy.exporter", self.exporter.name());
-            span.number("eddy.alerts", alerts.len() as u64);
+            span.number("eddy.alerts", batch.alerts.len() as u64);
             if let Answer::Later { reason, .. }
             | Answer::Refused { reason }
             | Answer::Partly { reason, .. } = &answer
@@ -175,7 +177,26 @@ impl Outbox {
         if window.is_empty() {
             return Ok(Batch::empty(newest));
         }
-        Ok(Batch::of(window, self.together, self.kind()))
+        let mut batch = Batch::of(window, self.together, self.kind());
+        if self.kind().by_incident() && batch.alerts.iter().all(Alert::is_resolved) {
+            batch.still_open = self.still_open(&batch).await?;
+        }
+        Ok(batch)
+    }
+
+    /// What is still open of a batch's incident.
+    async fn still_open(&self, batch: &Batch) -> Result<Vec<Alert>, StoreError> {
+        let Some(Alert {
+            run_id, warning, ..
+        }) = batch.alerts.first()
+        else {
+            return Ok(Vec::new());
+        };
+        let (run_id, incident) = (run_id.clone(), warning.incident);
+        let read = move |store: &Store| store.newest_alerts_of(&run_id);
+        let mut alerts = self.store.read_to_show(read).await?;
+        alerts.retain(|alert| alert.warning.incident == incident && !alert.is_resolved());
+        Ok(alerts)
     }
 
     /// Counts what became of a batch and moves behind it.
@@ -291,6 +312,9 @@ fn resume(store: &Store, exporter: &Exporter) -> Result<u64, StoreError> {
 #[derive(Debug)]
 struct Batch {
     alerts: Vec<Alert>,
+    /// Where all of these are resolved, and a receiver tells incidents apart: what else is open of theirs, so that it does not
+    /// take the incident for over. It has been told of these before, or is by a later batch.
+    still_open: Vec<Alert>,
     /// How many before the last of them are left out.
     superseded: u64,
     /// Where the cursor stands when the batch is settled. Cursors up to here that belong to no alert are of alerts that
@@ -302,6 +326,7 @@ impl Batch {
     fn empty(end: u64) -> Self {
         Self {
             alerts: Vec::new(),
+            still_open: Vec::new(),
             superseded: 0,
             end,
         }

@@ -7,7 +7,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
@@ -35,6 +35,7 @@ pub(super) struct Webhook {
     /// When it was last logged that the token's file is of no use.
     token_logged: Option<Instant>,
     external_url: Option<String>,
+    alerts_max: usize,
 }
 
 impl Webhook {
@@ -60,6 +61,7 @@ impl Webhook {
             token_file: settings.token_file.clone(),
             token_logged: None,
             external_url: settings.external_url.clone(),
+            alerts_max: settings.max_alerts,
         })
     }
 
@@ -87,12 +89,13 @@ impl Webhook {
         }
     }
 
-    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
+    pub(super) async fn send(&mut self, alerts: &[Alert], still_open: &[Alert]) -> Answer {
         let message = Message::new(
             &self.receiver,
             &self.tenant,
             self.external_url.as_deref(),
-            alerts,
+            (alerts, still_open),
+            self.alerts_max,
         );
         let body = match serde_json::to_vec(&message) {
             Ok(body) => body,
@@ -110,7 +113,11 @@ impl Webhook {
             .body(body);
         self.renew_token().await;
         if let Some(authorization) = &self.authorization {
-            request = request.header(reqwest::header::AUTHORIZATION, authorization);
+            // In the place of what the address may say.
+            request = request.headers(HeaderMap::from_iter([(
+                AUTHORIZATION,
+                authorization.clone(),
+            )]));
         }
         let answer = match request.send().await {
             Ok(reply) => answer(reply).await,
@@ -202,7 +209,7 @@ mod tests {
     use axum::Router;
     use axum::body::Body;
     use axum::extract::Request;
-    use axum::http::{HeaderMap, Response};
+    use axum::http::Response;
     use bytes::Bytes;
     use futures_util::stream;
     use http_body_util::BodyExt;
@@ -213,6 +220,7 @@ mod tests {
     use crate::export::samples::{Log, alert, publish, resolved, store, wait_for};
     use crate::export::scripted::start_all;
     use crate::export::{ExporterSettings, Kind, LOG_EVERY, Retry, SEND_TIMEOUT, Secret, TlsFiles};
+    use crate::json::hex_id;
 
     /// A receiver that answers everything in one way and keeps what it was sent.
     struct Receiver {
@@ -273,7 +281,7 @@ mod tests {
         let receiver = Receiver::serve("127.0.0.1:0", reply).await;
         let mut webhook =
             Webhook::new("pager", "", &receiver.settings()).expect("settings that work");
-        webhook.send(&[alert(1, 1)]).await
+        webhook.send(&[alert(1, 1)], &[]).await
     }
 
     fn later(reason: &str, seconds: Option<u64>) -> Answer {
@@ -388,7 +396,7 @@ mod tests {
         };
         let mut webhook = Webhook::new("pager", "", &settings).expect("settings that work");
         let began = tokio::time::Instant::now();
-        let answer = webhook.send(&[alert(1, 1)]).await;
+        let answer = webhook.send(&[alert(1, 1)], &[]).await;
         assert!(
             matches!(&answer, Answer::Later { reason, .. } if reason.contains("timed out")),
             "{answer:?}"
@@ -397,7 +405,7 @@ mod tests {
         assert!(took < SEND_TIMEOUT + Duration::from_secs(1), "{took:?}");
         drop(listener);
         let expected = format!("cannot post to {address}: ");
-        let answer = webhook.send(&[alert(1, 1)]).await;
+        let answer = webhook.send(&[alert(1, 1)], &[]).await;
         assert!(
             matches!(&answer, Answer::Later { reason, .. } if reason.starts_with(&expected)),
             "{answer:?}"
@@ -428,7 +436,7 @@ mod tests {
                 Some(token) => fs::write(&file, token).expect("written"),
                 None => fs::remove_file(&file).expect("removed"),
             }
-            assert_eq!(webhook.send(&[alert(1, 1)]).await, Answer::Taken);
+            assert_eq!(webhook.send(&[alert(1, 1)], &[]).await, Answer::Taken);
         }
         assert_eq!(told().len(), 1, "{:?}", told());
         tokio::time::pause();
@@ -461,9 +469,11 @@ mod tests {
             ..receiver.settings()
         };
         let mut webhook = Webhook::new("pager", "", &settings).expect("settings that work");
-        assert_eq!(webhook.send(&[alert(0xab, 2)]).await, Answer::Taken);
+        assert_eq!(webhook.send(&[alert(0xab, 2)], &[]).await, Answer::Taken);
         assert_eq!(
-            webhook.send(&[resolved(0xab, 3), alert(0xcd, 1)]).await,
+            webhook
+                .send(&[resolved(0xab, 3), alert(0xcd, 1)], &[])
+                .await,
             Answer::Taken
         );
         let requests = receiver.requests.lock().expect("no panic").clone();
@@ -521,7 +531,7 @@ mod tests {
         for tenant in ["blue", "red", ""] {
             let webhook = Webhook::new("pager", tenant, &receiver.settings());
             let mut webhook = webhook.expect("settings that work");
-            assert_eq!(webhook.send(&[alert(0xab, 2)]).await, Answer::Taken);
+            assert_eq!(webhook.send(&[alert(0xab, 2)], &[]).await, Answer::Taken);
         }
         let requests = receiver.requests.lock().expect("no panic").clone();
         let keys: Vec<_> = requests
@@ -564,12 +574,12 @@ mod tests {
         };
         let mut webhook = Webhook::new("pager", "", &settings).expect("settings that work");
         let refused = |answer| matches!(answer, Answer::Refused { .. });
-        assert!(refused(webhook.send(&[alert(1, 1)]).await));
+        assert!(refused(webhook.send(&[alert(1, 1)], &[]).await));
         install("other-ca.crt");
-        assert!(!refused(webhook.send(&[alert(1, 1)]).await));
-        assert!(refused(webhook.send(&[alert(1, 1)]).await));
+        assert!(!refused(webhook.send(&[alert(1, 1)], &[]).await));
+        assert!(refused(webhook.send(&[alert(1, 1)], &[]).await));
         fs::write(&ca_file, "half of it").expect("written");
-        assert!(refused(webhook.send(&[alert(1, 1)]).await));
+        assert!(refused(webhook.send(&[alert(1, 1)], &[]).await));
     }
 
     // Given addresses that must not be called; they are found before anything is sent, however they are written.
@@ -685,6 +695,65 @@ mod tests {
         let each: Vec<_> = keys.values().map(BTreeSet::len).collect();
         assert_eq!(each, [1, 1], "{keys:?}");
         assert_ne!(keys.values().next(), keys.values().last());
+    }
+
+    // Given an incident of which one warning is resolved and another is not; the group fires until the other is resolved, too.
+    // Where a request has no room for what is still open, it says so.
+    #[tokio::test]
+    async fn an_incident_is_resolved_when_all_of_it_is() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = store(dir.path());
+        let receiver = Receiver::serve("127.0.0.1:0", || reply(200, ("x-a", "b"), "")).await;
+        let narrow = WebhookSettings {
+            max_alerts: 1,
+            ..receiver.settings()
+        };
+        let exporters = [("wide", receiver.settings()), ("narrow", narrow)]
+            .map(|(name, settings)| ExporterSettings::new(name, Kind::Webhook(settings)));
+        let exporters = start_all(&store, exporters.into());
+        let of_incident = |mut alert: Alert| {
+            alert.warning.incident = 1;
+            alert
+        };
+        for alerts in [
+            vec![alert(1, 1), of_incident(alert(2, 1)), alert(3, 1)],
+            vec![resolved(1, 2)],
+            vec![of_incident(resolved(2, 2))],
+        ] {
+            publish(&store, alerts).await;
+            let are_told = || {
+                exporters
+                    .status()
+                    .iter()
+                    .all(|exporter| exporter.queue == 0)
+            };
+            wait_for("empty queues", are_told).await;
+        }
+        let told = |name: &str| {
+            let bodies = receiver.bodies().into_iter();
+            let of_it = bodies.filter(|body| body["receiver"] == name);
+            let of_it = of_it.filter(|body| body["groupLabels"]["incident"] == hex_id(1));
+            let told = of_it.map(|body| {
+                let alerts = body["alerts"].as_array().expect("alerts").iter();
+                let states: Vec<_> = alerts.map(|alert| alert["status"].to_string()).collect();
+                let left_out = &body["truncatedAlerts"];
+                format!(
+                    "{} of {}, {left_out} left out",
+                    body["status"],
+                    states.join(" ")
+                )
+            });
+            told.collect::<Vec<_>>().join("; ").replace('"', "")
+        };
+        assert_eq!(
+            told("wide"),
+            "firing of firing firing, 0 left out; firing of resolved firing, 0 left out; resolved of resolved, 0 left out"
+        );
+        assert_eq!(
+            told("narrow"),
+            "firing of firing, 0 left out; firing of firing, 0 left out; firing of resolved, 1 left out; resolved of resolved, \
+             0 left out"
+        );
     }
 
     // Given a receiver that is killed and comes back on the same port; every warning arrives, in bounded requests, and the

@@ -1,7 +1,7 @@
 //! An alert as it lies in the store and as exporters and tails read it.
 
 use crate::engine::event::{Text, TraceId};
-use crate::engine::warning::{ChangeKind, Warning};
+use crate::engine::warning::{ChangeKind, Warning, WarningState};
 
 /// The notification of a change of a warning.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,4 +22,12 @@ pub struct Alert {
     pub score: u32,
     /// The warning after the change.
     pub warning: Warning,
+}
+
+impl Alert {
+    /// Whether the warning is resolved by this change, or was before.
+    #[must_use]
+    pub fn is_resolved(&self) -> bool {
+        self.warning.state == WarningState::Resolved
+    }
 }
