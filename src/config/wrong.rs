@@ -16,6 +16,14 @@ pub(super) struct ReadError {
 #[derive(Debug)]
 enum Wrong {
     Other(String),
+    /// A value of another kind, or one that is none of those there are.
+    Value {
+        expected: String,
+        /// The value, as it is shown.
+        found: String,
+        /// What kind of value it is.
+        kind: &'static str,
+    },
     Missing(&'static str),
     UnknownKey {
         found: String,
@@ -26,6 +34,9 @@ enum Wrong {
         known: Vec<&'static str>,
     },
 }
+
+/// Keys under which a value may be secret, or have a secret in it: of what is wrong there, the kind is told.
+const SECRETS: [&str; 5] = ["token", "tokens", "headers", "url", "endpoint"];
 
 impl ReadError {
     fn new(wrong: Wrong) -> Self {
@@ -53,6 +64,19 @@ impl ReadError {
     pub(super) fn text(&self, known_paths: &[String]) -> String {
         match &self.wrong {
             Wrong::Other(text) => text.clone(),
+            Wrong::Value {
+                expected,
+                found,
+                kind,
+            } => {
+                let is_secret = |key: &String| SECRETS.contains(&key.as_str());
+                let found = if self.path.iter().any(is_secret) {
+                    kind
+                } else {
+                    found.as_str()
+                };
+                format!("expected {expected}, found {found}")
+            }
             // Of a rule that the profile has, it is known.
             Wrong::Missing("alarm") => {
                 "needs the key `alarm`, because the profile does not have this rule".to_owned()
@@ -112,18 +136,22 @@ impl Error for ReadError {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        let found = match found {
-            Unexpected::Unit | Unexpected::Option => "nothing".to_owned(),
-            Unexpected::Bool(value) => format!("`{value}`"),
-            Unexpected::Signed(value) => format!("the number {value}"),
-            Unexpected::Unsigned(value) => format!("the number {value}"),
-            Unexpected::Float(value) => format!("the number {value}"),
-            Unexpected::Str(text) => format!("`{}`", shown(text)),
-            Unexpected::Seq => "a list".to_owned(),
-            Unexpected::Map => "a section with keys".to_owned(),
-            other => other.to_string(),
+        let (kind, value) = match found {
+            Unexpected::Unit | Unexpected::Option => ("nothing", None),
+            Unexpected::Bool(value) => ("true or false", Some(format!("`{value}`"))),
+            Unexpected::Signed(value) => ("a number", Some(format!("the number {value}"))),
+            Unexpected::Unsigned(value) => ("a number", Some(format!("the number {value}"))),
+            Unexpected::Float(value) => ("a number", Some(format!("the number {value}"))),
+            Unexpected::Str(text) => ("a text", Some(format!("`{}`", shown(text)))),
+            Unexpected::Seq => ("a list", None),
+            Unexpected::Map => ("a section with keys", None),
+            other => ("another value", Some(other.to_string())),
         };
-        Self::custom(format!("expected {expected}, found {found}"))
+        Self::new(Wrong::Value {
+            expected: expected.to_string(),
+            found: value.unwrap_or_else(|| kind.to_owned()),
+            kind,
+        })
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {

@@ -30,6 +30,12 @@ pub(super) fn has_path(endpoint: &str) -> bool {
     Url::parse(endpoint).is_ok_and(|url| url.has_host() && goes_on(url))
 }
 
+/// Whether an address names a user, or a password: these would go out as part of the host's name, which is forbidden (RFC 9113,
+/// 8.3.1), and be logged with it.
+fn has_user(endpoint: &str) -> bool {
+    Url::parse(endpoint).is_ok_and(|url| !url.username().is_empty() || url.password().is_some())
+}
+
 /// A receiver at `http://HOST:PORT` or `https://HOST:PORT`.
 pub(super) fn endpoint(text: &str, tls: &Tls) -> Result<Endpoint, Fault> {
     let wrong = |problem: String| Fault::new("endpoint", problem);
@@ -38,9 +44,13 @@ pub(super) fn endpoint(text: &str, tls: &Tls) -> Result<Endpoint, Fault> {
     };
     let is_tls = text.starts_with("https://");
     if !is_tls && !text.starts_with("http://") {
-        return Err(wrong(format!(
-            "an address begins with http:// or https://, as in http://{text}"
-        )));
+        return Err(wrong(
+            "an address begins with http:// or https://".to_owned(),
+        ));
+    }
+    if has_user(text) {
+        let problem = "the address names a user, and gRPC knows none: put what the receiver asks for into `headers`";
+        return Err(wrong(problem.to_owned()));
     }
     if has_path(text) {
         let problem = "the address has a path, and gRPC knows none: end it with the port";

@@ -474,7 +474,8 @@ mod tests {
     #[test]
     fn settings_are_checked() {
         for (endpoint, header, problem) in [
-            ("collector:4317", "a", "as in http://collector:4317"),
+            ("collector:4317", "a", "begins with http:// or https://"),
+            ("http://me:hunter2@collector:4317", "a", "names a user"),
             ("http://", "a", "cannot be used"),
             ("http://collector:4318/v1/logs", "a", "end it with the port"),
             ("http://collector:4317", "a b", "is not a header's name"),
@@ -488,6 +489,7 @@ mod tests {
                 .check()
                 .expect_err(endpoint);
             assert!(error.to_string().contains(problem), "{error}");
+            assert!(!error.to_string().contains("hunter2"), "{error}");
         }
         let tls = Kind::OtlpLogs(OtlpLogsSettings::new("https://collector:4317"));
         ExporterSettings::new("collector", tls)
