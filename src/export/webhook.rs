@@ -747,7 +747,8 @@ mod tests {
         };
         assert_eq!(
             told("wide"),
-            "firing of firing firing, 0 left out; firing of resolved firing, 0 left out; resolved of resolved, 0 left out"
+            "firing of firing firing, 0 left out; firing of resolved firing, 0 left out; resolved of resolved, \
+             0 left out"
         );
         assert_eq!(
             told("narrow"),

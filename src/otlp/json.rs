@@ -7,17 +7,17 @@
 //! The mapping of JSON is read as a whole: integers as text, number or `1.0`, numbers that are infinite or none as text, unknown
 //! members ignored, base64 of either alphabet; and what OTLP does otherwise, ids as hexadecimal text. Senders do more than the
 //! mapping allows, and that is read, too: enums by name, an array or map value without its `values`, bytes that are not UTF-8.
-//! A span or log record that cannot be read is refused alone, as a malformed one; anything else that cannot be read has the
-//! request refused.
+//! A span or log record that cannot be read is left out, and counted as a malformed one; anything else that cannot be read has
+//! the request refused.
 
 mod fault;
 mod reading;
 mod shapes;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::fmt;
 
-use serde::de::{DeserializeSeed, Error, IgnoredAny};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 use super::Signal;
 use fault::Written;
@@ -34,7 +34,9 @@ pub struct NotOtlpJson(#[from] serde_json::Error);
 pub struct FromJson {
     /// The bytes of its message.
     pub bytes: Vec<u8>,
-    /// What is wrong with the first item that cannot be read, behind its path; in less than half a kibibyte.
+    /// How many spans or log records cannot be read, and are not among them.
+    pub unread: u64,
+    /// What is wrong with the first of these, behind its path; in less than half a kibibyte.
     pub fault: Option<String>,
 }
 
@@ -46,48 +48,93 @@ pub fn read(signal: Signal, json: impl AsRef<[u8]>) -> Result<FromJson, NotOtlpJ
         Signal::Logs => &LOGS,
         Signal::Metrics => &METRICS,
     };
-    let Written { bytes, fault } = written(json, request)?;
+    let Written {
+        bytes,
+        unread,
+        fault,
+    } = written(json, request)?;
     if bytes.is_empty()
-        && let Some(instead) = instead_of_list(signal, &names(json))
+        && let Some(instead) = instead_of_list(signal, json)
     {
         return Err(misplaced(&instead));
     }
-    Ok(FromJson { bytes, fault })
+    Ok(FromJson {
+        bytes,
+        unread,
+        fault,
+    })
 }
 
 /// What stands in place of the list that a request has, by the names of its members: the list of another signal, or the same in
 /// another spelling. Other members that are not known are passed over.
-fn instead_of_list(signal: Signal, names: &[String]) -> Option<String> {
+fn instead_of_list(signal: Signal, json: &[u8]) -> Option<String> {
     let list = match signal {
         Signal::Traces => "resourceSpans",
         Signal::Logs => "resourceLogs",
         Signal::Metrics => "resourceMetrics",
     };
-    let has = |list: &str| names.iter().any(|name| name == list);
-    let is_list = |name: &&String| {
-        name.len() <= list.len() + 1 && name.replace('_', "").eq_ignore_ascii_case(list)
+    let lists = Lists {
+        list,
+        ..Lists::default()
     };
+    let lists = serde_json::Deserializer::from_slice(json).deserialize_map(lists);
+    let lists = lists.ok().filter(|lists| !lists.is_there)?;
     match signal {
-        _ if has(list) => None,
-        Signal::Traces if has("resourceLogs") => {
+        Signal::Traces if lists.are_logs => {
             Some("these are log records; spans are expected here".to_owned())
         }
-        Signal::Logs if has("resourceSpans") => {
+        Signal::Logs if lists.are_spans => {
             Some("these are spans; log records are expected here".to_owned())
         }
         _ => {
-            let name = names.iter().find(is_list)?;
+            let name = lists.alike?;
             Some(format!("there is no `{list}` in it; there is `{name}`"))
         }
     }
 }
 
+/// What the names of a request's members say of its list. Of the names, one is kept: there may be millions.
+#[derive(Default)]
+struct Lists {
+    /// The name of the list that is expected.
+    list: &'static str,
+    is_there: bool,
+    are_spans: bool,
+    are_logs: bool,
+    /// The first name that is that of the list in another spelling.
+    alike: Option<String>,
+}
+
+impl<'de> Visitor<'de> for Lists {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<Self, A::Error> {
+        while let Some((name, _)) = members.next_entry::<String, IgnoredAny>()? {
+            self.is_there |= name == self.list;
+            self.are_spans |= name == "resourceSpans";
+            self.are_logs |= name == "resourceLogs";
+            let is_alike = name.len() <= self.list.len() + 1
+                && name.replace('_', "").eq_ignore_ascii_case(self.list);
+            if is_alike && self.alike.is_none() {
+                self.alike = Some(name);
+            }
+        }
+        Ok(self)
+    }
+}
+
 /// The bytes of the `ExportTraceServiceRequest` that the text writes out.
+#[cfg(test)]
 pub fn traces_to_bytes(json: impl AsRef<[u8]>) -> Result<Vec<u8>, NotOtlpJson> {
     Ok(read(Signal::Traces, json)?.bytes)
 }
 
 /// The bytes of the `ExportLogsServiceRequest` that the text writes out.
+#[cfg(test)]
 pub fn logs_to_bytes(json: impl AsRef<[u8]>) -> Result<Vec<u8>, NotOtlpJson> {
     Ok(read(Signal::Logs, json)?.bytes)
 }
@@ -103,6 +150,7 @@ fn written(json: &[u8], request: &'static Shape) -> Result<Written, serde_json::
         // Room for all that comes of it in nearly every case, so that it is not copied to grow; what is not written takes no
         // memory.
         bytes: Vec::with_capacity(text.len()),
+        unread: 0,
         fault: None,
     };
     let members = Members {
@@ -129,13 +177,6 @@ fn mended(json: &[u8]) -> Cow<'_, str> {
         }
     }
     Cow::Owned(text)
-}
-
-/// The names of a request's members.
-fn names(json: &[u8]) -> Vec<String> {
-    #[allow(clippy::zero_sized_map_values, reason = "only the names are kept")]
-    let members: Result<HashMap<String, IgnoredAny>, _> = serde_json::from_slice(json);
-    members.map_or_else(|_| Vec::new(), |members| members.into_keys().collect())
 }
 
 fn misplaced(text: &str) -> NotOtlpJson {
@@ -217,7 +258,7 @@ mod tests {
     }
 
     /// Given a span or record that cannot be read, it is refused, for what is wrong with it, and the others are there. Whoever the
-    /// request is passed on to can read it.
+    /// request is passed on to can read it, and finds nothing in it that nobody sent.
     #[test]
     fn an_unreadable_item_costs_itself_alone() {
         let good = r#"{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708"}"#;
@@ -240,19 +281,29 @@ mod tests {
             (r#"{"flags":0.5}"#, Reason::Malformed),
             (&deep, Reason::Malformed),
         ] {
-            let refused = Some(Problem::Refused(reason));
+            let unread = u64::from(reason == Reason::Malformed);
+            let refused = Some(Problem::Refused(reason)).filter(|_| unread == 0);
+            let expected: Vec<_> = refused.into_iter().map(Some).chain([None]).collect();
             let json =
                 format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{bad},{good}]}}]}}]}}"#);
-            let bytes = traces_to_bytes(json).expect("OTLP/JSON");
+            let FromJson {
+                bytes,
+                unread: told,
+                ..
+            } = super::read(Signal::Traces, json).expect("OTLP/JSON");
             let read: Vec<_> = spans(&bytes, &Limits::default()).map(Result::err).collect();
-            assert_eq!(read, [refused, None], "{bad}");
+            assert_eq!((read, told), (expected.clone(), unread), "{bad}");
             assert!(ExportTraceServiceRequest::decode(&*bytes).is_ok());
             let json = format!(
                 r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{bad},{good}]}}]}}]}}"#
             );
-            let bytes = logs_to_bytes(json).expect("OTLP/JSON");
+            let FromJson {
+                bytes,
+                unread: told,
+                ..
+            } = super::read(Signal::Logs, json).expect("OTLP/JSON");
             let read: Vec<_> = logs(&bytes, &Limits::default()).map(Result::err).collect();
-            assert_eq!(read, [refused, None], "{bad}");
+            assert_eq!((read, told), (expected, unread), "{bad}");
             assert!(ExportLogsServiceRequest::decode(&*bytes).is_ok());
         }
     }
@@ -297,6 +348,26 @@ mod tests {
             let told = fault(&large).expect("told");
             assert!((100..512).contains(&told.len()), "{told}");
         }
+    }
+
+    /// Given a megabyte of text where something else belongs, little of it is told.
+    #[test]
+    fn little_is_told_of_a_long_text() {
+        let long = "\u{1b}".repeat(1 << 20).replace('\u{1b}', "\\u001b");
+        for wrong in [
+            format!(r#"{{"resourceSpans":"{long}"}}"#),
+            format!(r#"{{"resourceSpans":["{long}"]}}"#),
+            format!(
+                r#"{{"resourceSpans":[{{"scopeSpans":[{{"scope":{{"attributes":"{long}"}}}}]}}]}}"#
+            ),
+        ] {
+            let error = traces_to_bytes(wrong).expect_err("no list").0.to_string();
+            assert!(error.len() < 1_024, "{} bytes", error.len());
+        }
+        let item = format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":["{long}"]}}]}}]}}"#);
+        let told = super::read(Signal::Traces, item).expect("OTLP/JSON");
+        assert_eq!(told.unread, 1);
+        assert!(told.fault.is_some_and(|fault| fault.len() < 512));
     }
 
     /// Given a request that cannot be read, it is refused in words of JSON.

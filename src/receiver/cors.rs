@@ -15,6 +15,9 @@ use axum::response::{IntoResponse, Response};
 /// Headers that OTLP exporters in browsers send.
 const HEADERS: &str = "content-type, content-encoding, authorization";
 
+/// What of an answer a page may read beside its body: when to send a request again.
+const EXPOSED: HeaderValue = HeaderValue::from_static("retry-after");
+
 /// For how many seconds a browser need not ask again: the longest that Chromium remembers.
 const ANSWER_SECONDS: HeaderValue = HeaderValue::from_static("7200");
 
@@ -57,6 +60,7 @@ impl Cors {
         };
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
         headers.append(header::VARY, HeaderValue::from_static("origin"));
         response
     }

@@ -93,6 +93,10 @@ pub(super) fn routes(intake: &Intake, settings: &Settings, tokens: Tokens) -> Ro
 
 async fn unknown(intake: Intake, settings: Settings, request: Request) -> Response<Body> {
     if is_grpc(&request) {
+        // Others are called by who asks for health, or what there is.
+        if request.uri().path().starts_with("/opentelemetry.") {
+            intake.count_refused(&Refused::Invalid(String::new()));
+        }
         return Status::unimplemented("there are the Export methods of OTLP").into_http();
     }
     refuse(&intake, &settings, request).await;

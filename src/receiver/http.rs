@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bytes::Bytes;
@@ -71,9 +71,10 @@ pub(super) fn routes(intake: &Intake, settings: &Settings, tokens: Tokens) -> Ro
     };
     let router = PATHS.into_iter().fold(Router::new(), add);
     let arrival_max = settings.arrival_max;
+    let unknown_intake = intake.clone();
     let router = router
         .method_not_allowed_fallback(move |request| wrong_method(request, arrival_max))
-        .fallback(move |request| unknown_path(request, arrival_max));
+        .fallback(move |request| unknown_path(unknown_intake, request, arrival_max));
     let counters = intake.clone();
     let guarded = tokens.guard(router, move |request| {
         counters.counters().requests_unauthenticated.add(1);
@@ -159,7 +160,14 @@ async fn of_json(
         converting.await.expect("reading JSON does not panic")
     };
     let understood = converted
-        .map(|FromJson { bytes, fault }| (bytes.into(), Written::Json { fault }))
+        .map(|read| {
+            let FromJson {
+                bytes,
+                unread,
+                fault,
+            } = read;
+            (bytes.into(), Written::Json { unread, fault })
+        })
         .map_err(|error| Refused::Invalid(in_full(&error)));
     (understood, arrival)
 }
@@ -233,8 +241,12 @@ async fn wrong_method(request: Request, arrival_max: Duration) -> Response {
     status_answer(StatusCode::METHOD_NOT_ALLOWED, Format::Json, &status)
 }
 
-async fn unknown_path(request: Request, arrival_max: Duration) -> Response {
+async fn unknown_path(intake: Intake, request: Request, arrival_max: Duration) -> Response {
     let is_grpc = is_grpc(&request);
+    // Most likely telemetry that is lost. What asks whether somebody is here does not post.
+    if request.method() == Method::POST {
+        intake.count_refused(&Refused::Invalid(String::new()));
+    }
     let format = Format::of(request.headers()).unwrap_or(Format::Json);
     discard(request, arrival_max).await;
     if is_grpc {

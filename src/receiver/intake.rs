@@ -289,36 +289,43 @@ impl Intake {
         let taker = self.0.inbox.taker(tenant);
         let taker = taker.map_err(|refusal| busy(&refusal))?;
         let policy = taker.policy();
-        let (tally, reports) = self.read(signal, request, &policy, share).await?;
-        tally.count(self.counters(), signal);
-        let accepted = tally.verdict(written)?;
-        let submitted = if reports.is_empty() {
-            Ok(())
-        } else {
-            taker.submit(reports, policy).await
+        let mut tally = Tally::of(written);
+        let outcome = async {
+            let reports = self.read(&mut tally, signal, request, &policy, share);
+            let reports = reports.await?;
+            let accepted = tally.verdict(written)?;
+            if !reports.is_empty() {
+                let submitted = taker.submit(reports, policy).await;
+                submitted.map_err(|refusal| busy(&refusal))?;
+            }
+            Ok(accepted)
         };
-        if let Some(items) = self.counters().items(signal) {
-            let outcome = if submitted.is_ok() {
-                &items.accepted
-            } else {
-                &items.busy
-            };
-            outcome.add(tally.read);
+        let outcome = outcome.await;
+        let is_busy = matches!(outcome, Err(Refused::Busy { .. }));
+        if !is_busy {
+            // Else it all comes again, what is refused for good as well.
+            tally.count(self.counters(), signal);
         }
-        submitted.map_err(|refusal| busy(&refusal))?;
-        Ok(accepted)
+        if let Some(items) = self.counters().items(signal) {
+            let read = match &outcome {
+                Ok(_) => Some(&items.accepted),
+                Err(_) => is_busy.then_some(&items.busy),
+            };
+            read.inspect(|counter| counter.add(tally.read));
+        }
+        outcome
     }
 
-    /// Reads the items of a request: what they came to, and what they tell. Metrics tell nothing.
+    /// Reads the items of a request: what they tell, and into the tally what they came to. Metrics tell nothing.
     async fn read(
         &self,
+        tally: &mut Tally,
         signal: Signal,
         request: &[u8],
         policy: &NamedPolicy,
         share: &Share,
-    ) -> Result<(Tally, Vec<Report>), Refused> {
+    ) -> Result<Vec<Report>, Refused> {
         let limits = &self.0.limits;
-        let mut tally = Tally::default();
         let mut reports = Vec::new();
         let mut batch = self.0.normalizer.batch(&policy.policy);
         match signal {
@@ -351,7 +358,7 @@ impl Intake {
             }
         }
         tally.charge(&mut reports, share)?;
-        Ok((tally, reports))
+        Ok(reports)
     }
 }
 

@@ -9,7 +9,9 @@ pub enum Written {
     Protobuf,
     /// As JSON, of which this is known to be wrong.
     Json {
-        /// What is wrong with the first item that could not be read.
+        /// Items that could not be read, and are not among the bytes.
+        unread: u64,
+        /// What is wrong with the first of these.
         fault: Option<String>,
     },
 }

@@ -292,7 +292,8 @@ async fn a_connection_of_http1_outlives_what_is_refused_on_it() {
     shutdown.cancel();
 }
 
-/// Given large requests to a path that there is not, each is told so once it has been sent, and the connection stays.
+/// Given large requests to a path that there is not, each is told so once it has been sent, and is counted, and the connection
+/// stays.
 #[tokio::test]
 async fn who_has_the_wrong_path_is_told_so() {
     let intake = Intake::fake(1 << 20, |_| Ok(()));
@@ -303,6 +304,7 @@ async fn who_has_the_wrong_path_is_told_so() {
         let head = send_http1_to("/v1/spans", &mut socket, &vec![0; 8 << 20]).await;
         assert!(head.starts_with("http/1.1 404"), "{head}");
     }
+    assert_eq!(intake.counters().requests_invalid.value(), 3);
     let head = send_http1(&mut socket, &recorded()).await;
     assert!(head.starts_with("http/1.1 200"), "{head}");
     shutdown.cancel();

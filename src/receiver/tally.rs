@@ -34,6 +34,15 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// Before the items are read that a request holds as bytes.
+    pub(super) fn of(written: &Written) -> Self {
+        let mut tally = Self::default();
+        if let Written::Json { unread, .. } = written {
+            tally.refused[Reason::Malformed.index()] = *unread;
+        }
+        tally
+    }
+
     /// Has the next item read and told as reports, unless there is none; `tell` says how many attributes were left out. A
     /// defect of Eddy in that costs the item and not the request, which its sender would send again. The walk is past the item
     /// by then, or ends (`otlp::envelope`).
@@ -124,18 +133,23 @@ impl Tally {
             return Ok(Accepted::default());
         }
         let mut message = self.message(rejected);
-        if let Written::Json { fault: Some(fault) } = written {
+        if let Written::Json {
+            fault: Some(fault), ..
+        } = written
+        {
             write!(message, "; the first malformed one at {fault}")
                 .expect("a String takes everything");
         }
-        if self.read > 0 {
-            return Ok(Accepted { rejected, message });
-        }
-        // Most likely another kind of request altogether (logs sent to the path of traces decode as spans without ids), and in
-        // any case nothing was taken. JSON names its lists.
+        // What is too large or too deep for Eddy is an item all the same, of which those that a request is passed on to may make
+        // more.
         let of_another = [Reason::TraceId, Reason::SpanId, Reason::Malformed];
         let of_another = of_another.map(|reason| self.refused[reason.index()]);
-        if *written == Written::Protobuf && of_another.iter().sum::<u64>() == rejected {
+        if self.read > 0 || of_another.iter().sum::<u64>() < rejected {
+            return Ok(Accepted { rejected, message });
+        }
+        // Most likely another kind of request altogether: logs sent to the path of traces decode as spans without ids. JSON names
+        // its lists.
+        if *written == Written::Protobuf {
             message.push_str("; spans and log records each have a path or service of their own");
         }
         Err(Refused::Invalid(message))

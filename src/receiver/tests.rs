@@ -223,6 +223,51 @@ async fn bad_spans_are_told_of() {
     assert_eq!(counters.requests_partial.value(), 1);
 }
 
+/// Given a span that is one but cannot be used here, nested too deep or with a text that is none, and nothing beside it: the request
+/// is acknowledged, and so goes on to whoever gets what is, and the sender is told.
+#[tokio::test]
+async fn what_only_eddy_cannot_use_is_acknowledged() {
+    let mut wide = span(vec![1; 16]);
+    wide.name = "?".to_owned();
+    let message = traces(vec![wide]).to_vec();
+    let name = message.iter().position(|byte| *byte == b'?');
+    let mut broken = message.clone();
+    broken[name.expect("its name")] = 0xff;
+    let passed = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&passed);
+    let (intake, reports) = counting();
+    let intake = intake.passing_on(Box::new(move |_, _| {
+        count.fetch_add(1, Ordering::Relaxed);
+    }));
+    let response = send(&intake, TRACES, "identity", framed(false, &broken)).await;
+    let partial = response.expect("taken").partial_success.expect("told");
+    assert_eq!(partial.rejected_spans, 1);
+    assert_eq!(passed.load(Ordering::Relaxed), 1);
+    assert_eq!(reports.load(Ordering::Relaxed), 0);
+    assert_eq!(intake.counters().spans.refused.value(Reason::Utf8), 1);
+    assert_eq!(intake.counters().requests_partial.value(), 1);
+}
+
+/// Given a request with a bad span that is to come again, the good one counts as refused for now and the bad one not yet; when the
+/// request is taken, both count once.
+#[tokio::test]
+async fn what_comes_again_is_refused_for_good_once() {
+    let refusals = Mutex::new(vec![Refusal::Failed, Refusal::Stopping]);
+    let intake = Intake::fake(BUDGET, move |_| {
+        refusals.lock().unwrap().pop().map_or(Ok(()), Err)
+    });
+    let message = Bytes::from([recorded().to_vec(), traces(vec![span(vec![])]).to_vec()].concat());
+    for is_taken in [false, false, true] {
+        let answer = send(&intake, TRACES, "identity", framed(false, &message)).await;
+        assert_eq!(answer.is_ok(), is_taken);
+        let spans = &intake.counters().spans;
+        assert_eq!(spans.refused.value(Reason::TraceId), u64::from(is_taken));
+        assert_eq!(spans.accepted.value() > 0, is_taken);
+    }
+    let spans = &intake.counters().spans;
+    assert_eq!(spans.busy.value(), 2 * spans.accepted.value());
+}
+
 /// Given a request that cannot be read, or of which nothing can be used, the sender is told never to send it again.
 #[tokio::test]
 async fn requests_that_cannot_be_read_are_invalid() {
@@ -424,6 +469,11 @@ async fn the_unknown_is_unimplemented() {
     let body = Body::new(Empty::<Bytes>::new());
     let status = send_body(&intake, path, "identity", body).await;
     assert_eq!(status.expect_err("unknown").code(), Code::Unimplemented);
+    assert_eq!(intake.counters().requests_invalid.value(), 3);
+    let health = "/grpc.health.v1.Health/Check";
+    let status = send(&intake, health, "identity", framed(false, b"")).await;
+    assert_eq!(status.expect_err("unknown").code(), Code::Unimplemented);
+    assert_eq!(intake.counters().requests_invalid.value(), 3);
 }
 
 /// Given a request that is not gRPC's, as senders of OTLP/HTTP make who have the wrong port, it is refused over HTTP, whatever

@@ -18,7 +18,8 @@ use serde_json::value::RawValue;
 use crate::cli::failure::Failure;
 use crate::engine::policy::Policy;
 use crate::normalize::{self, Normalizer, Report, RunRef, events_file};
-use crate::otlp::{self, Limits, Problem, Reason};
+use crate::otlp::json::NotOtlpJson;
+use crate::otlp::{self, Limits, Problem, Reason, Signal};
 use crate::render::text::{counted, short_number};
 
 /// Largest file after decompression, in bytes: it is held in memory, and a gzip bomb must not fill that.
@@ -155,15 +156,24 @@ impl Reader {
     fn object(&mut self, object: &str, sink: Sink<'_>) -> Result<(), Box<dyn Error>> {
         let keys = Keys::of(object).ok_or(NOT_KNOWN)??;
         if keys.spans.is_some() {
-            self.spans(&otlp::json::traces_to_bytes(object)?, sink)?;
+            let request = self.request(Signal::Traces, object)?;
+            self.spans(&request, sink)?;
         } else if keys.logs.is_some() {
-            self.logs(&otlp::json::logs_to_bytes(object)?, sink)?;
+            let request = self.request(Signal::Logs, object)?;
+            self.logs(&request, sink)?;
         } else if keys.metrics.is_some() {
             self.metrics += 1;
         } else {
             return Err(NOT_KNOWN.into());
         }
         Ok(())
+    }
+
+    /// The bytes of a request; what of it cannot be read is counted.
+    fn request(&mut self, signal: Signal, object: &str) -> Result<Vec<u8>, NotOtlpJson> {
+        let read = otlp::json::read(signal, object)?;
+        self.refused[Reason::Malformed.index()] += read.unread;
+        Ok(read.bytes)
     }
 
     /// Eddy's own events: a run a line.

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use serde::de::Unexpected;
+
 use super::shapes::Field;
 
 /// Longest path, and longest text of what is wrong, in bytes: both may be made of what a sender wrote.
@@ -11,7 +13,9 @@ const TOLD_MAX: usize = 200;
 /// What has come of the text so far.
 pub(super) struct Written {
     pub(super) bytes: Vec<u8>,
-    /// Where the first item that could not be read has what is wrong, and what that is.
+    /// Items that could not be read, and were left out.
+    pub(super) unread: u64,
+    /// Where the first of these has what is wrong, and what that is.
     pub(super) fault: Option<String>,
 }
 
@@ -30,12 +34,24 @@ impl Written {
 
 fn cut(mut text: String) -> String {
     if text.len() > TOLD_MAX {
-        let mut ends = (0..=TOLD_MAX).rev();
-        let end = ends.find(|&end| text.is_char_boundary(end));
-        text.truncate(end.unwrap_or(0));
+        text.truncate(head(&text, TOLD_MAX).len());
         text.push('…');
     }
     text
+}
+
+/// What is found where something else belongs. Of a text, which may be megabytes, no more than its beginning is told: each of its
+/// bytes may take six then.
+pub(super) fn found(text: &str) -> Unexpected<'_> {
+    const FOUND_MAX: usize = 100;
+    Unexpected::Str(head(text, FOUND_MAX))
+}
+
+/// At most so many bytes of a text.
+fn head(text: &str, bytes_max: usize) -> &str {
+    let mut ends = (0..=bytes_max.min(text.len())).rev();
+    let end = ends.find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
 }
 
 /// A member that is being read, or an element of it where it is a list, and the one that it is within.

@@ -14,7 +14,7 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-use super::fault::{Place, Written};
+use super::fault::{Place, Written, found};
 use super::shapes::{Field, Kind, Shape, Times};
 
 /// Reads an object, whose members are appended as fields of a message.
@@ -28,7 +28,7 @@ impl<'de> DeserializeSeed<'de> for Members<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
+        deserializer.deserialize_any(self)
     }
 }
 
@@ -37,6 +37,10 @@ impl<'de> Visitor<'de> for Members<'_> {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        Err(E::invalid_type(found(text), &self))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
@@ -173,7 +177,7 @@ impl<'de> Visitor<'de> for Member<'_> {
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.field().kind {
             _ if self.is_list() => "a list",
-            Kind::Message(_) | Kind::Item(..) => "an object",
+            Kind::Message(_) | Kind::Item(_) => "an object",
             Kind::Text => "text",
             Kind::Hex => "hexadecimal text",
             Kind::Base64 => "base64 text",
@@ -215,7 +219,7 @@ impl<'de> Visitor<'de> for Member<'_> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
-        let found = Unexpected::Str(text);
+        let found = found(text);
         let bytes = match self.field().kind {
             _ if self.is_list() => None,
             Kind::Text => Some(Cow::Borrowed(text.as_bytes())),
@@ -258,12 +262,12 @@ impl<'de> Visitor<'de> for Member<'_> {
             }
             Ok(())
         };
-        if let Kind::Item(shape, stand_in) = field.kind {
+        if let Kind::Item(shape) = field.kind {
             for place in places {
                 let Some(element) = elements.next_element::<&RawValue>()? else {
                     break;
                 };
-                read_item(element.get(), &place, (shape, stand_in), out)?;
+                read_item(element.get(), &place, shape, out);
             }
             Ok(())
         } else if field.is_packed() {
@@ -293,30 +297,24 @@ impl<'de> Visitor<'de> for Member<'_> {
     }
 }
 
-/// Reads an item from its own text, so that one that cannot be read costs itself alone, also where it is no object.
-fn read_item<E>(
-    text: &str,
-    place: &Place<'_>,
-    (shape, stand_in): (&'static Shape, &[u8]),
-    out: &mut Written,
-) -> Result<(), E> {
+/// Reads an item from its own text, so that one that cannot be read costs itself alone, also where it is no object: it is left out.
+fn read_item(text: &str, place: &Place<'_>, shape: &'static Shape, out: &mut Written) {
+    let before = out.bytes.len();
     encode_key(
         place.field.number,
         WireType::LengthDelimited,
         &mut out.bytes,
     );
-    delimited(out, |out| {
-        let before = out.bytes.len();
+    let read = delimited(out, |out| {
         let within = Some(place);
         let members = Members { shape, within, out };
-        let read = members.deserialize(&mut serde_json::Deserializer::from_str(text));
-        if let Err(error) = read {
-            out.note(place, &error);
-            out.bytes.truncate(before);
-            out.bytes.extend_from_slice(stand_in);
-        }
-        Ok(())
-    })
+        members.deserialize(&mut serde_json::Deserializer::from_str(text))
+    });
+    if let Err(error) = read {
+        out.note(place, &error);
+        out.unread += 1;
+        out.bytes.truncate(before);
+    }
 }
 
 /// Appends what is written with its length before it. Most messages are short, so room is left for a length of one byte; a longer

@@ -55,14 +55,14 @@ pub(super) enum Kind {
     /// A number, whose name this gives it.
     Enum(fn(&str) -> Option<i32>),
     Message(&'static Shape),
-    /// A message that costs itself alone where it cannot be read: these bytes take its place.
-    Item(&'static Shape, &'static [u8]),
+    /// A message that costs itself alone where it cannot be read.
+    Item(&'static Shape),
 }
 
 impl Kind {
     pub(super) fn wire_type(&self) -> WireType {
         match self {
-            Self::Text | Self::Base64 | Self::Hex | Self::Message(_) | Self::Item(..) => {
+            Self::Text | Self::Base64 | Self::Hex | Self::Message(_) | Self::Item(_) => {
                 WireType::LengthDelimited
             }
             Self::Fixed32 => WireType::ThirtyTwoBit,
@@ -107,11 +107,6 @@ const fn each(name: &'static str, number: u32, kind: Kind) -> Field {
     }
 }
 
-/// A span and a log record that the walk refuses as malformed: an attribute's array is spread over two occurrences. They are
-/// valid protobuf, since whoever a request is passed on to must be able to read the others.
-const MALFORMED_SPAN: &[u8] = b"\x4a\x06\x12\x04\x2a\x00\x2a\x00";
-const MALFORMED_LOG: &[u8] = b"\x32\x06\x12\x04\x2a\x00\x2a\x00";
-
 pub(super) static TRACES: Shape =
     Shape(&[each("resourceSpans", 1, Kind::Message(&RESOURCE_SPANS))]);
 
@@ -123,7 +118,7 @@ static RESOURCE_SPANS: Shape = Shape(&[
 
 static SCOPE_SPANS: Shape = Shape(&[
     once("scope", 1, Kind::Message(&SCOPE)),
-    each("spans", 2, Kind::Item(&SPAN, MALFORMED_SPAN)),
+    each("spans", 2, Kind::Item(&SPAN)),
     once("schemaUrl", 3, Kind::Text),
 ]);
 
@@ -185,7 +180,7 @@ static RESOURCE_LOGS: Shape = Shape(&[
 
 static SCOPE_LOGS: Shape = Shape(&[
     once("scope", 1, Kind::Message(&SCOPE)),
-    each("logRecords", 2, Kind::Item(&LOG_RECORD, MALFORMED_LOG)),
+    each("logRecords", 2, Kind::Item(&LOG_RECORD)),
     once("schemaUrl", 3, Kind::Text),
 ]);
 
