@@ -233,6 +233,8 @@ impl Daemon {
             tokio::select! {
                 _ = &mut self.rooms.receiver.task => return Broken("receiver"),
                 _ = &mut self.rooms.api.task => return Broken("API server"),
+                // Without it a store that fails would stay closed, or memory have no limit. None ends by itself.
+                Some(_) = self.keepers.join_next() => return Broken("supervisor"),
                 () = tokio::time::sleep(LOOK_EVERY) => self.name_unpriced(),
             }
         }

@@ -267,3 +267,18 @@ async fn few_alerts_are_noted_for_a_run() {
         "they are in the log all the same"
     );
 }
+
+/// Given an alias that cannot be read, nothing is known of its trace, and what belongs to its run is found: nobody waits for it for
+/// ever.
+#[tokio::test]
+async fn an_alias_that_cannot_be_read_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let traces = &many_traces()[..2];
+    store.commit(begun("run", traces, 0)).await.unwrap();
+    settled(&store).await;
+    let spoilt = |db: &sled::Db| db.insert(keys::alias(traces[0]), b"\xff");
+    store.inner.shared.write(spoilt).unwrap();
+    assert_eq!(store.alias(traces[0]).unwrap(), None);
+    assert_eq!(aliases(&store, "run"), BTreeSet::from([traces[1]]));
+}
