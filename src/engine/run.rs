@@ -38,8 +38,11 @@ pub(crate) const RECENT_IDS_MAX: usize = 256;
 /// Call ids remembered after their reports have left the window, so that a late second report is not a second call.
 pub(crate) const FOLDED_CALLS_MAX: usize = 64;
 
-/// Runs whose absorption is remembered, so that it happens once: no more may be on their way at a time.
+/// Runs that may be on their way to others at a time, and whose absorption is remembered, so that it happens once.
 pub(crate) const ABSORBED_MAX: usize = 256;
+
+/// The same of two runs, of which one has absorbed the other with what that had absorbed.
+const ABSORBED_KEPT_MAX: usize = 2 * ABSORBED_MAX;
 
 /// A service that reported something of a run. Of several, the first in this order names the run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,8 +136,8 @@ pub struct RunState {
     pub(crate) base: Packed,
     /// `base` with the first reports of the window on top: derived, never stored.
     pub(crate) near: Option<Near>,
-    /// Hashes of the ids of runs that were absorbed.
-    pub(crate) absorbed: RecentHashes<ABSORBED_MAX>,
+    /// Hashes of the ids of runs that were absorbed, also by those that were.
+    pub(crate) absorbed: RecentHashes<ABSORBED_KEPT_MAX>,
 }
 
 /// What the id of a swarm begins with: a run in which the workers of a session are seen together, whatever their runs.
@@ -360,6 +363,7 @@ impl RunState {
         self.label(other.session_id.as_ref(), other.service.as_ref());
         let name = text_hash(&other.id);
         if !self.absorbed.contains(name) {
+            self.note_absorbed(other);
             self.absorbed.push(name);
             self.base = self.base_with(other);
             self.late += other.late;
@@ -378,6 +382,20 @@ impl RunState {
             if !self.folded_calls.contains(call) {
                 self.folded_calls.push(call);
             }
+        }
+    }
+
+    /// Notes what another run had absorbed: with its base, that is here. Of each, the newest may still be on their way.
+    fn note_absorbed(&mut self, other: &Self) {
+        let newest = |absorbed: &RecentHashes<ABSORBED_KEPT_MAX>| {
+            let all: Vec<u64> = absorbed.iter().collect();
+            all[all.len().saturating_sub(ABSORBED_MAX)..].to_vec()
+        };
+        let mut others = newest(&other.absorbed);
+        others.retain(|hash| !self.absorbed.contains(*hash));
+        if !others.is_empty() {
+            others.extend(newest(&self.absorbed));
+            self.absorbed = others.into_iter().collect();
         }
     }
 

@@ -385,6 +385,7 @@ impl Shared {
                 inbox.send(Message::Move(Move {
                     from,
                     into: run_id,
+                    again: false,
                     done,
                 }));
             }

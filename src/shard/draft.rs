@@ -32,6 +32,8 @@ pub(super) struct Draft {
     /// Owners of absorbed runs that are to hear of it.
     pub(super) releases: Vec<Release>,
     pub(super) moves: Vec<Move>,
+    /// Runs that were absorbed, have grown since, and move once more.
+    pub(super) moves_again: Vec<Move>,
     /// Runs that have gone over to another one.
     pub(super) arrived: Vec<Arrived>,
     pub(super) done: Vec<Done>,

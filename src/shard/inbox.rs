@@ -60,6 +60,8 @@ pub(super) struct Routed {
 pub(super) struct Move {
     pub(super) from: Text,
     pub(super) into: Text,
+    /// It has been absorbed there before, and goes there again: in another run, what it told would count twice.
+    pub(super) again: bool,
     pub(super) done: Done,
 }
 

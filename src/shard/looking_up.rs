@@ -80,13 +80,22 @@ impl Shared {
         known: &Known,
         unknown: &mut Unknown,
     ) -> Option<Route> {
-        router.route(run, &mut |trace| {
+        router.route(run, &mut self.stored(known, unknown))
+    }
+
+    /// What is stored of a trace, for the router.
+    pub(super) fn stored<'a>(
+        &'a self,
+        known: &'a Known,
+        unknown: &'a mut Unknown,
+    ) -> impl FnMut(TraceId) -> Option<Text> {
+        move |trace| {
             let at_hand = self.store.alias_at_hand(trace).ok();
             let alias = at_hand.or_else(|| known.aliases.get(&trace).cloned());
             alias.unwrap_or_else(|| {
                 unknown.traces.push(trace);
                 None
             })
-        })
+        }
     }
 }

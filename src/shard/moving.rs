@@ -3,16 +3,18 @@
 //! Its owner, after the commit of everything that was routed to it, sends a copy of the state to the owner of the run that it
 //! belongs to, which absorbs it in a turn of its own and sends a release back; with that the old run is removed. A crash in
 //! between leaves both, and the next start moves the old one again: absorbing twice changes nothing. Where it went is in the
-//! journal, which is needed for as long as the old run is there. If the run that it belonged to has gone over to a further one
-//! meanwhile, it goes on there, and whoever waits for the move waits for all of it.
+//! journal, which is needed for as long as the old run is there.
+//!
+//! A run that moves itself takes along what it has absorbed, but not what it absorbs while it is on its way: so where a run goes is
+//! decided when its state is handed over, and it goes to where the other one goes. Where it arrives in a run that has gone all the
+//! same, it goes on from there, and whoever waits for the move waits for all of it.
 //!
 //! One request may name any number of earlier traces. States on their way wait in memory for a turn of their new owner, so a
 //! shard has some under way at a time; further runs stay where they are until one of those is released.
 
 use crate::engine::Input;
-use crate::engine::event::{Text, TraceId};
+use crate::engine::event::Text;
 use crate::engine::run::ABSORBED_MAX;
-use crate::normalize::RunRef;
 use crate::store::records::encode_run;
 use crate::store::{Entry, StoreError};
 
@@ -20,7 +22,7 @@ use super::Shared;
 use super::draft::{Arrived, Draft};
 use super::inbox::{Absorb, Done, Message, Move, Release};
 use super::looking_up::{Known, Unknown};
-use super::router::Route;
+use super::router::Router;
 use super::worker::Worker;
 
 /// Most runs of a shard that are on their way at a time: a turn absorbs about as many, of up to 64 KiB each. Of all shards
@@ -50,21 +52,52 @@ impl Worker {
         while self.moving < most
             && let Some(moved) = self.moves.pop_front()
         {
-            self.move_run(moved)?;
+            self.move_run(moved).await?;
             self.let_in().await?;
         }
         Ok(())
     }
 
-    /// Hands a copy of a run to the owner of the run that it belongs to.
-    fn move_run(&mut self, moved: Move) -> Result<(), StoreError> {
-        let Move { from, into, done } = moved;
+    /// Hands a copy of a run to the owner of the run that it belongs to by now.
+    async fn move_run(&mut self, moved: Move) -> Result<(), StoreError> {
+        // Where it was absorbed before may have gone over to a further run, and then all of it is there.
+        let is_fixed = moved.again && self.shared.store.has_run(&moved.into)?;
+        let mut moved = moved;
+        let mut known = Known::default();
+        while let Err((back, unknown)) = self.try_to_move(moved, is_fixed, &known)? {
+            moved = back;
+            let shared = self.shared.clone();
+            self.meanwhile(known.learn(&shared.store, unknown))
+                .await??;
+        }
+        Ok(())
+    }
+
+    /// Hands it over, unless the database has to be asked first where it belongs. The router is held meanwhile: if that run is said
+    /// to belong to a further one, it moves behind this, and takes along what it has absorbed.
+    fn try_to_move(
+        &mut self,
+        moved: Move,
+        is_fixed: bool,
+        known: &Known,
+    ) -> Result<Result<(), (Move, Unknown)>, StoreError> {
+        let shared = self.shared.clone();
+        let mut router = shared.router();
+        let into = if is_fixed {
+            moved.into.clone()
+        } else {
+            match shared.goal(&mut router, &moved.into, known) {
+                Ok(into) => into,
+                Err(unknown) => return Ok(Err((moved, unknown))),
+            }
+        };
+        let Move { from, done, .. } = moved;
         match self.residence.fetch(&from)? {
             Some(run) if from != into => {
                 self.moving += 1;
                 let newest = run.position.max(self.position);
                 self.absorbed.entry(from.clone()).or_insert(newest + 1);
-                let inbox = self.shared.inbox_of(&into);
+                let inbox = shared.inbox_of(&into);
                 inbox.send(Message::Absorb(Box::new(Absorb {
                     state: run.state.clone(),
                     position: run.position,
@@ -78,7 +111,7 @@ impl Worker {
                 let _ = done.send(());
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// Puts a run into the one that it belongs to.
@@ -125,7 +158,8 @@ impl Worker {
         } = release;
         self.moving = self.moving.saturating_sub(1);
         let grows = self.is_touched(draft, &from);
-        match self.residence.fetch(&from)? {
+        let is_removed = draft.removed.contains(&from);
+        match self.residence.fetch(&from)?.filter(|_| !is_removed) {
             None => {
                 self.absorbed.remove(&from);
                 draft.arrived.push(Arrived { at: into, done });
@@ -143,7 +177,12 @@ impl Worker {
                 draft.arrived.push(Arrived { at: into, done });
                 draft.moved += 1;
             }
-            Some(_) => draft.moves.push(Move { from, into, done }),
+            Some(_) => draft.moves_again.push(Move {
+                from,
+                into,
+                again: true,
+                done,
+            }),
         }
         Ok(())
     }
@@ -153,53 +192,38 @@ impl Shared {
     /// Has a run move on, if it is named after a trace that belongs to another one. `done` is resolved when it is there, or at
     /// once.
     pub(super) async fn move_on(&self, run_id: Text, done: Done) -> Result<(), StoreError> {
-        let Some(trace) = TraceId::of_run(&run_id) else {
-            let _ = done.send(());
-            return Ok(());
-        };
-        let run = RunRef {
-            trace,
-            ..RunRef::default()
-        };
-        let mut moved = Move {
-            from: run_id.clone(),
-            into: run_id,
-            done,
-        };
         let mut known = Known::default();
-        while let Err((back, unknown)) = self.try_to_move_on(&run, moved, &known) {
-            moved = back;
-            known.learn(&self.store, unknown).await?;
+        let into = loop {
+            let goal = self.goal(&mut self.router(), &run_id, &known);
+            match goal {
+                Ok(into) => break into,
+                Err(unknown) => known.learn(&self.store, unknown).await?,
+            }
+        };
+        if into == run_id {
+            let _ = done.send(());
+        } else {
+            let inbox = self.inbox_of(&run_id);
+            inbox.send(Message::Move(Move {
+                from: run_id,
+                into,
+                again: false,
+                done,
+            }));
         }
         Ok(())
     }
 
-    /// Sends a run where its trace belongs, unless the database has to be asked first.
-    fn try_to_move_on(
-        &self,
-        run: &RunRef,
-        moved: Move,
-        known: &Known,
-    ) -> Result<(), (Move, Unknown)> {
-        let mut router = self.router();
+    /// The run to which belongs what is kept under an id, unless the database has to be asked first.
+    fn goal(&self, router: &mut Router, run_id: &Text, known: &Known) -> Result<Text, Unknown> {
         let mut unknown = Unknown::default();
-        let route = self.route_one(&mut router, run, known, &mut unknown);
-        if !unknown.is_empty() {
-            if let Some(alias) = route.and_then(|route| route.alias) {
-                router.unlearn(alias);
-            }
-            for trace in &unknown.traces {
-                router.forget(*trace);
-            }
-            return Err((moved, unknown));
+        let goal = router.goal(run_id, &mut self.stored(known, &mut unknown));
+        if unknown.is_empty() {
+            return Ok(goal);
         }
-        match route {
-            Some(Route { run_id: into, .. }) if into != moved.from => {
-                let inbox = self.inbox_of(&moved.from);
-                inbox.send(Message::Move(Move { into, ..moved }));
-            }
-            _ => drop(moved.done.send(())),
+        for trace in &unknown.traces {
+            router.forget(*trace);
         }
-        Ok(())
+        Err(unknown)
     }
 }

@@ -57,7 +57,12 @@ pub(super) async fn finish_moves(shared: Arc<Shared>, absorbed: Absorbed) {
     for (from, (into, _)) in absorbed {
         let (done, is_there) = oneshot::channel();
         let inbox = shared.inbox_of(&from);
-        inbox.send(Message::Move(Move { from, into, done }));
+        inbox.send(Message::Move(Move {
+            from,
+            into,
+            again: true,
+            done,
+        }));
         // Who leaves lets it go, and the next start finds it again.
         let _ = is_there.await;
     }

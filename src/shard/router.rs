@@ -159,6 +159,24 @@ impl Router {
         })
     }
 
+    /// The run to which belongs what is kept under an id: another one where that is a trace's. Teaches nothing.
+    pub(super) fn goal(
+        &mut self,
+        run_id: &Text,
+        stored: &mut dyn FnMut(TraceId) -> Option<Text>,
+    ) -> Text {
+        let mut goal = run_id.clone();
+        // A chain is followed piece by piece.
+        for _ in 0..CHAIN_MAX {
+            let further = TraceId::of_run(&goal).map(|trace| self.follow(trace, stored));
+            match further {
+                Some(further) if further != goal => goal = further,
+                _ => break,
+            }
+        }
+        goal
+    }
+
     /// The run to which a trace is remembered to belong.
     #[must_use]
     pub fn known(&self, trace: TraceId) -> Option<Text> {

@@ -107,6 +107,10 @@ impl Worker {
             let shared = self.shared.clone();
             self.meanwhile(shared.move_on(at, done)).await??;
         }
+        // First, while the other run remembers that it has absorbed them.
+        for moved in draft.moves_again {
+            self.moves.push_front(moved);
+        }
         self.queue_moves(draft.moves).await?;
         self.move_some().await?;
         Ok(seen)

@@ -367,3 +367,24 @@ fn moving_twice_changes_nothing() {
     after.late_events = before.late_events;
     assert_eq!(after, before);
 }
+
+/// Given a run that has let reports go and moved into another, which moved on, to take it in once more where it is now, as after
+/// a crash, changes nothing.
+#[test]
+fn what_moved_on_is_there_once() {
+    let policy = &policies()[0];
+    let absorb = |into: &mut RunState, other: &RunState| {
+        step(into, &Input::Absorb(Box::new(other.clone())), policy);
+    };
+    let [mut first, mut second, mut third] =
+        ["first", "second", "third"].map(|id| RunState::new(id.into()));
+    tell(&mut first, (0..100).map(|n| poll(n, n)).collect(), policy);
+    tell(&mut third, (200..300).map(|n| poll(n, n)).collect(), policy);
+    absorb(&mut second, &first);
+    absorb(&mut third, &second);
+    let before = outcome(&third, policy);
+    absorb(&mut third, &first);
+    let mut after = outcome(&third, policy);
+    after.late_events = before.late_events;
+    assert_eq!(after, before);
+}

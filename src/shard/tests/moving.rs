@@ -261,8 +261,47 @@ async fn an_interrupted_move_is_finished() {
     assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
 }
 
-/// Given a trace that goes over to another's while its shard is still busy with earlier moves, and that other one goes over to a
-/// named run meanwhile, all of it is in the named run when its sender is answered.
+/// Given a long trace that goes over to another's, and that one to a third run, whether one request says so or two that come
+/// together, all of it is in the third when its sender is answered, also what had left its window.
+#[tokio::test(start_paused = true)]
+async fn a_long_trace_goes_with_the_one_that_moves() {
+    let _still = still();
+    let continuing = |trace: TraceId, other: TraceId| {
+        let mut report = report(trace, None, vec![]);
+        report.run.continues = Some(other);
+        report
+    };
+    let by_trace = [continuing(C, B), continuing(B, A)];
+    let by_name = [
+        report(C, Some(&hex(B)), vec![]),
+        report(B, Some("r"), vec![]),
+    ];
+    for (number, (shards, together)) in (1..4).flat_map(|n| [(n, true), (n, false)]).enumerate() {
+        for (reports, goal) in [(&by_trace, hex(A)), (&by_name, "r".into())] {
+            let dir = tempfile::tempdir().unwrap();
+            let settings = Settings {
+                shards,
+                ..settings()
+            };
+            let shards = start(dir.path(), settings).await;
+            submit(&shards, calls(C, None, 0..100)).await;
+            submit(&shards, calls(B, None, 200..202)).await;
+            if together {
+                submit(&shards, reports.to_vec()).await;
+            } else {
+                let [first, second] = reports.clone().map(|report| submit(&shards, vec![report]));
+                futures_util::join!(first, second);
+            }
+            let run = view(&shards, &goal).await;
+            assert_eq!(run.tool_calls, 102, "{number} {goal}");
+            assert_eq!(listed(&shards, &RunFilter::default()).await, [&*goal]);
+            assert_eq!(shards.run_count(), 1);
+        }
+    }
+}
+
+/// Given traces that go over to another's while their shard is still busy with earlier moves, and that other one goes over to a
+/// named run meanwhile, all of it is in the named run when its sender is answered, and no run is counted that there is not.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_moves_behind_its_goal_gets_there() {
     const SHARDS: u16 = 2;
@@ -286,16 +325,19 @@ async fn a_run_that_moves_behind_its_goal_gets_there() {
     // Those that are in front of it in the queue of its shard, itself, and where it goes.
     let mut here = traces(0);
     let before: Vec<_> = here.by_ref().take(500).collect();
-    let (late, goal) = (here.next().unwrap(), traces(1).next().unwrap());
+    let late: Vec<_> = here.by_ref().take(3).collect();
+    let goal = traces(1).next().unwrap();
     let (crowd, end) = (named(0, "crowd"), named(1, "end"));
-    let all = before.iter().chain([&late, &goal]);
+    let all = before.iter().chain(&late).chain([&goal]);
     submit(&shards, all.flat_map(|of| calls(*of, None, 0..1)).collect()).await;
 
     let naming = before.iter().flat_map(|of| calls(*of, Some(&crowd), 1..2));
     let mut naming: Vec<_> = naming.collect();
-    let mut continuing = report(late, None, vec![]);
-    continuing.run.continues = Some(goal);
-    naming.push(continuing);
+    for late in late {
+        let mut continuing = report(late, None, vec![]);
+        continuing.run.continues = Some(goal);
+        naming.push(continuing);
+    }
     let mut naming = Box::pin(submit(&shards, naming));
     assert!(poll!(&mut naming).is_pending());
     // The goal gets its name, and is there, while the others are still on their way.
@@ -304,7 +346,8 @@ async fn a_run_that_moves_behind_its_goal_gets_there() {
     let mut listed = listed(&shards, &RunFilter::default()).await;
     listed.sort();
     assert_eq!(listed, [crowd, end.clone()]);
-    assert_eq!(view(&shards, &end).await.tool_calls, 3);
+    assert_eq!(view(&shards, &end).await.tool_calls, 5);
+    assert_eq!(shards.run_count(), 2);
 }
 
 /// Given a span whose conversation is named by the id of another trace, it is where that trace is, before and after the trace gets
