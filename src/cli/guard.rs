@@ -4,6 +4,8 @@
 //! so that `eddy guard check … && tool` does what it says. Where the daemon cannot be asked, whatever the reason, `check` allows
 //! the call, and both say why on standard error: the guard must not become the reason that an agent stops.
 
+use std::io::{self, Read as _};
+
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
@@ -30,6 +32,7 @@ question, the code is 0 as well, and standard error says why.")]
 Examples:
   eddy guard report --run \"$RUN\" --tool search --status success --result '[]'
   eddy guard report --run r --tool search --status error --error 'no such index'
+  eddy guard report --run r --tool sh --status success --result - < output.txt
 
 Exit codes: 0 told, 2 wrong usage. Where the daemon does not answer within a second, or refuses what it is told, the code is 0 as \
 well, and standard error says why.")]
@@ -38,23 +41,24 @@ well, and standard error says why.")]
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct CallArgs {
+    // Whatever an agent, a shell or a person said stands here, and the first sign of that may be a hyphen.
     /// The run's id, as in the telemetry
-    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new())]
     run: String,
     /// The tool
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new())]
     tool: String,
-    /// Its arguments as JSON, or a text
-    #[arg(long, value_name = "JSON")]
+    /// Its arguments as JSON, or a text; `-` reads them from standard input
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     arguments: Option<String>,
     /// The id that the model gave the call
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     call_id: Option<String>,
     /// The agent
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     agent: Option<String>,
     /// The worker of a swarm
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     worker: Option<String>,
 }
 
@@ -63,13 +67,13 @@ pub(super) struct CheckArgs {
     #[command(flatten)]
     call: CallArgs,
     /// The session, where it is named apart from the run
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     session: Option<String>,
     /// The turn: what follows from one message of a user
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     turn: Option<String>,
     /// The round: calls of one answer of the model
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     round: Option<String>,
     /// Print the answer as JSON
     #[arg(long)]
@@ -85,14 +89,14 @@ pub(super) struct ReportArgs {
     /// How the call ended
     #[arg(long, value_name = "STATUS", value_parser = ["success", "success_no_data", "error"])]
     status: String,
-    /// The result as JSON, or a text; with `success`
-    #[arg(long, value_name = "JSON")]
+    /// The result as JSON, or a text; with `success`; `-` reads it from standard input
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     result: Option<String>,
     /// The tool's own words about there being nothing; with `success_no_data`
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     message: Option<String>,
-    /// Why the call failed; with `error`
-    #[arg(long, value_name = "TEXT")]
+    /// Why the call failed; with `error`; `-` reads it from standard input
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     error: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
@@ -106,7 +110,8 @@ pub(super) fn run(command: &GuardCommand) -> Result<(), Failure> {
 }
 
 fn check(args: &CheckArgs) -> Result<(), Failure> {
-    let mut body = args.call.body();
+    let mut input = Input::default();
+    let mut body = args.call.body(&mut input)?;
     let more = [
         ("session_id", &args.session),
         ("turn_id", &args.turn),
@@ -144,7 +149,8 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
 }
 
 fn report(args: &ReportArgs) -> Result<(), Failure> {
-    let mut body = args.call.body();
+    let mut input = Input::default();
+    let mut body = args.call.body(&mut input)?;
     body.insert("status".to_owned(), args.status.clone().into());
     for (field, text, status) in [
         ("result", &args.result, "success"),
@@ -156,7 +162,7 @@ fn report(args: &ReportArgs) -> Result<(), Failure> {
                 "`--{field}` is given only with `--status {status}`"
             )));
         }
-        add(&mut body, &[(field, text)]);
+        add(&mut body, &[(field, &input.named(text.as_ref())?)]);
     }
     if let Err(reason) = guard(&args.api).and_then(|guard| guard.told(&body)) {
         remark(format_args!(
@@ -189,18 +195,47 @@ fn add(body: &mut Map<String, Value>, fields: &[(&str, &Option<String>)]) {
     }
 }
 
+/// Standard input, in the place of the one value that is `-`: a longer text than the system allows as an argument.
+#[derive(Default)]
+struct Input {
+    is_read: bool,
+}
+
+impl Input {
+    /// The value that a text names.
+    fn named(&mut self, text: Option<&String>) -> Result<Option<String>, Failure> {
+        if text.is_none_or(|text| text != "-") {
+            return Ok(text.cloned());
+        }
+        if std::mem::replace(&mut self.is_read, true) {
+            return Err(Failure::Usage(
+                "standard input, `-`, is one value and not two".to_owned(),
+            ));
+        }
+        let mut bytes = Vec::new();
+        // What was read so far says more than nothing.
+        if let Err(error) = io::stdin().lock().read_to_end(&mut bytes) {
+            remark(format_args!(
+                "eddy guard: standard input broke off: {error}"
+            ));
+        }
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+}
+
 impl CallArgs {
-    fn body(&self) -> Map<String, Value> {
+    fn body(&self, input: &mut Input) -> Result<Map<String, Value>, Failure> {
+        let arguments = input.named(self.arguments.as_ref())?;
         let mut body = Map::new();
         body.insert("run_id".to_owned(), self.run.clone().into());
         body.insert("tool".to_owned(), self.tool.clone().into());
         let more = [
-            ("arguments", &self.arguments),
+            ("arguments", &arguments),
             ("call_id", &self.call_id),
             ("agent", &self.agent),
             ("worker", &self.worker),
         ];
         add(&mut body, &more);
-        body
+        Ok(body)
     }
 }

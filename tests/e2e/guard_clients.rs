@@ -92,6 +92,33 @@ fn installing_leaves_the_rest_alone() {
     assert!(said.contains("nothing is changed"), "{said}");
 }
 
+/// Given a program that has another name where it lies, installing twice adds no more than once, and uninstalling takes it out.
+#[cfg(unix)]
+#[test]
+fn installing_knows_its_own_name() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let program = dir.path().join("eddy-1.2-linux");
+    if fs::hard_link(eddy().get_program(), &program).is_err() {
+        fs::copy(eddy().get_program(), &program).expect("there is room");
+    }
+    let settings = dir.path().join("settings.json");
+    let path = settings.to_str().expect("temporary names are plain");
+    let hooks = |flag: &str| {
+        let mut command = Command::new(&program);
+        let output = ended(
+            command.args(["hook", "codex", flag, "--settings", path]),
+            "",
+        );
+        assert!(output.status.success(), "{output:?}");
+        let text = fs::read_to_string(&settings).expect("it is there");
+        text.matches("eddy-1.2-linux").count()
+    };
+    let first = hooks("--install");
+    assert!(first > 0);
+    assert_eq!(hooks("--install"), first);
+    assert_eq!(hooks("--uninstall"), 0);
+}
+
 /// Given hooks of other people whose commands look like ours, or have ours within them, they stay; our own is taken out, also
 /// where it stands beside another, and the file is kept as it was.
 #[test]
@@ -284,6 +311,45 @@ fn a_script_goes_on_whatever_happens() {
         let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
         assert!(said.contains(expected), "{said}");
     }
+}
+
+/// Given values that begin with a hyphen, as what agents and shells say may, and one on standard input that is longer than the
+/// system allows as an argument, they are what they are.
+#[test]
+fn a_script_may_say_anything() {
+    let data = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(data.path());
+    let api = daemon.api.to_string();
+    let call = ["--run", "-r", "--tool", "sh", "--api", &api];
+    let long = "-".repeat(300 << 10);
+    for (arguments, input) in [
+        (&["check", "--arguments", "-la /tmp"][..], ""),
+        (&["check", "--arguments", "-"], &*long),
+        (
+            &[
+                "report",
+                "--status",
+                "error",
+                "--error",
+                "-bash: foo: command not found",
+            ],
+            "",
+        ),
+        (&["report", "--status", "success", "--result", "-1"], ""),
+        (&["report", "--status", "success", "--result", "-"], &long),
+    ] {
+        let mut command = eddy();
+        let command = command.arg("guard").args(arguments).args(call);
+        let output = ended(command, input);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+    }
+    let twice = ["--status", "success", "--arguments", "-", "--result", "-"];
+    let mut command = eddy();
+    let command = command.args(["guard", "report"]).args(twice).args(call);
+    let output = ended(command, "");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(daemon.runs().contains_key("-r"), "{:?}", daemon.runs());
 }
 
 /// The address of a server that gives two who ask the same answer.

@@ -95,6 +95,12 @@ fn beside_ours(program: Program, entry: &RawValue) -> Option<(Members, Vec<Box<R
     (hooks.len() < before).then_some((entry, hooks))
 }
 
+/// What this program is called where it lies, which may be behind a symbolic link: `eddy-x86_64-linux`, say.
+fn own_name() -> Option<String> {
+    let path = std::env::current_exe().ok()?;
+    Some(path.file_name()?.to_str()?.to_owned())
+}
+
 /// Whether a command is our hook and nothing besides, wherever the program lay when it was entered. One that somebody has built
 /// around it (`timeout 2 eddy hook …`, `eddy hook … | tee log`) is theirs.
 fn is_ours(program: Program, hook: &RawValue) -> bool {
@@ -113,7 +119,7 @@ fn is_ours(program: Program, hook: &RawValue) -> bool {
     // What stands between quotes says nothing to a shell.
     let mut bare = flags.split('\'').step_by(2);
     is_one_word
-        && ["eddy", "eddy.exe"].contains(&name)
+        && (["eddy", "eddy.exe"].contains(&name) || own_name().as_deref() == Some(name))
         && (flags.is_empty() || flags.starts_with(' '))
         && !bare.any(|text| text.contains([';', '&', '|', '<', '>', '\n']))
 }
