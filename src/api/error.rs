@@ -31,7 +31,7 @@ pub(super) enum ApiError {
     NotTakenIn,
     /// The cursor is ahead of the log of alerts. Starting over helps.
     #[error(
-        "cursor: {asked} is ahead of the newest alert, {newest}; the log of alerts was begun anew: start over with 0"
+        "cursor: {asked} is ahead of the newest alert, {newest}: start over with 0, as the log of alerts may have been begun anew"
     )]
     CursorAhead {
         /// What the client asked to begin after.

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer};
 use super::reading::every_run;
-use super::{ConfigArgs, blocking, check};
+use super::{ConfigArgs, blocking, check, doctor};
 use crate::json::{RunJson, WarningJson};
 use crate::render::text;
 
@@ -69,9 +69,10 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     answer(&fragment(good, among, args.false_alarms)?)
 }
 
-/// Whether a run did not fail and is over, with work to learn from.
+/// Whether a run did not fail and is over, with work to learn from. What `eddy doctor` sent is no agent's.
 fn is_over(run: &RunJson) -> bool {
-    matches!(run.ended.as_str(), "ok" | "idle") && !run.work.is_empty()
+    let is_of_doctor = run.service.as_deref() == Some(doctor::SERVICE);
+    matches!(run.ended.as_str(), "ok" | "idle") && !run.work.is_empty() && !is_of_doctor
 }
 
 /// Whether a run is stuck by its own verdict, or may be. What was learned before does not count: it is to be learned anew.

@@ -30,6 +30,9 @@ const ARRIVES_WITHIN: Duration = Duration::from_secs(6);
 /// Between two looks at what takes its time.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
+/// Of what it sends, the service and the agent.
+pub(super) const SERVICE: &str = "eddy-doctor";
+
 #[derive(Clone, Debug, Args)]
 pub(super) struct DoctorArgs {
     /// Where agents send OTLP over gRPC, whatever the environment says
@@ -130,7 +133,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), Failure> {
 async fn examine(client: &Client, api: &ApiArgs, senders: &[Sender]) -> Vec<Check> {
     let mut checks = vec![readiness(client, api).await];
     let is_answered = checks[0].outcome != Outcome::Failed;
-    let run_id = format!("eddy-doctor-{:016x}", RandomState::new().hash_one("run"));
+    let run_id = format!("{SERVICE}-{:016x}", RandomState::new().hash_one("run"));
     let mut told = 0;
     for sender in senders {
         let sent = sender.send(&run_id).await;

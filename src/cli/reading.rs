@@ -74,10 +74,11 @@ pub(super) fn runs(args: &RunsArgs) -> Result<(), Failure> {
     let client = Client::new(&args.api)?;
     let (runs, more) = blocking(newest(&client, args))?;
     if args.json {
-        return answer_json(&runs);
+        answer_json(&runs)?;
+    } else {
+        let look = Look::of(&io::stdout());
+        answer(&runs_table(look, &runs, SystemTime::now()))?;
     }
-    let look = Look::of(&io::stdout());
-    answer(&runs_table(look, &runs, SystemTime::now()))?;
     if more {
         remark(format_args!("There are more: {}", args.for_more()?));
     }

@@ -84,6 +84,11 @@ async fn follow(args: &TailArgs, reader: &mut Reader) -> Result<(), Failure> {
             Err(Unanswered::Unknown(_)) if connected_once && args.api.token_file.is_some() => Some(
                 "The daemon does not know this token any more; waiting for another one in its file.",
             ),
+            // All else was taken before.
+            Err(Unanswered::Refused(_)) if connected_once && reader.cursor > Some(0) => {
+                reader.cursor = Some(0);
+                Some("The daemon has begun its log of alerts anew, and so does this.")
+            }
             Err(unanswered) => return Err(unanswered.into()),
         };
         if let Some(waits_for) = waits_for.filter(|_| said != waits_for) {
@@ -210,7 +215,8 @@ mod tests {
 
     use super::*;
 
-    /// Given a token that follows another one in its file, a tail that is cut off goes on with the new one, where it was.
+    /// Given a token that follows another one in its file, a tail that is cut off goes on with the new one, where it was;
+    /// where the daemon does not know that place any more, it starts over.
     #[tokio::test(start_paused = true)]
     async fn a_new_token_is_read_when_it_reconnects() {
         let directory = tempfile::tempdir().unwrap();
@@ -240,6 +246,7 @@ mod tests {
             for answer in [
                 "200 OK\r\nconnection: close\r\n\r\nid: 7\n\n",
                 "401 Unauthorized\r\nconnection: close\r\n\r\n{\"error\": \"who?\"}",
+                "400 Bad Request\r\nconnection: close\r\n\r\n{\"error\": \"ahead\"}",
                 "400 Bad Request\r\nconnection: close\r\n\r\n{\"error\": \"enough\"}",
             ] {
                 let (mut peer, _) = listener.accept().await.unwrap();
@@ -260,6 +267,7 @@ mod tests {
             (&asked[0], "/v1/alerts ", "Bearer one"),
             (&asked[1], "/v1/alerts?cursor=7 ", "Bearer one"),
             (&asked[2], "/v1/alerts?cursor=7 ", "Bearer two"),
+            (&asked[3], "/v1/alerts?cursor=0 ", "Bearer two"),
         ] {
             assert!(
                 request.contains(path) && request.contains(token),

@@ -223,15 +223,14 @@ async fn bad_spans_are_told_of() {
     assert_eq!(counters.requests_partial.value(), 1);
 }
 
-/// Given a span that is one but cannot be used here, nested too deep or with a text that is none, and nothing beside it: the request
-/// is acknowledged, and so goes on to whoever gets what is, and the sender is told.
+/// Given a span that is one but cannot be used here, since a text of it is none, and nothing beside it, the request is
+/// acknowledged, and so goes on to whoever gets what is, and the sender is told.
 #[tokio::test]
 async fn what_only_eddy_cannot_use_is_acknowledged() {
-    let mut wide = span(vec![1; 16]);
-    wide.name = "?".to_owned();
-    let message = traces(vec![wide]).to_vec();
-    let name = message.iter().position(|byte| *byte == b'?');
-    let mut broken = message.clone();
+    let mut unreadable = span(vec![1; 16]);
+    unreadable.name = "?".to_owned();
+    let mut broken = traces(vec![unreadable]).to_vec();
+    let name = broken.iter().position(|byte| *byte == b'?');
     broken[name.expect("its name")] = 0xff;
     let passed = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&passed);
@@ -248,8 +247,8 @@ async fn what_only_eddy_cannot_use_is_acknowledged() {
     assert_eq!(intake.counters().requests_partial.value(), 1);
 }
 
-/// Given a request with a bad span that is to come again, the good one counts as refused for now and the bad one not yet; when the
-/// request is taken, both count once.
+/// Given a request with a bad span that is to come again, the good ones count as refused for now and the bad one not yet; when
+/// the request is taken, all count once.
 #[tokio::test]
 async fn what_comes_again_is_refused_for_good_once() {
     let refusals = Mutex::new(vec![Refusal::Failed, Refusal::Stopping]);

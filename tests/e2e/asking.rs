@@ -138,6 +138,10 @@ fn commands_that_are_shown_lead_to_the_daemon() {
         let more = "There are more: eddy runs --limit 5 --status healthy,warning --api";
         assert_eq!(said, format!("{more} {api}\n"));
         let all = output_of(eddy().args(["runs", "-n", "1000", "--json", "--api", &api]));
+        assert_eq!(String::from_utf8_lossy(&all.stderr), "");
+        let few = output_of(eddy().args(["runs", "-n", "1", "--json", "--api", &api]));
+        let said = String::from_utf8_lossy(&few.stderr).into_owned();
+        assert!(said.starts_with("There are more: "), "{said}");
         let all: Value = serde_json::from_slice(&all.stdout).expect("a list");
         let count = all.as_array().expect("a list").len().to_string();
         let all = output_of(eddy().args(["runs", "-n", &count, "--api", &api]));
@@ -173,7 +177,11 @@ fn a_tail_waits_for_a_daemon_that_cannot_answer() {
         (refusal("503 Service Unavailable"), "cursor=7"),
         (refusal("429 Too Many Requests"), "cursor=7"),
         (alert(8), "cursor=7"),
+        // The log of alerts was begun anew.
         (refusal("400 Bad Request"), "cursor=8"),
+        (alert(1), "cursor=0"),
+        (refusal("400 Bad Request"), "cursor=1"),
+        (refusal("400 Bad Request"), "cursor=0"),
     ];
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let api = listener.local_addr().expect("it has one").to_string();
@@ -199,11 +207,11 @@ fn a_tail_waits_for_a_daemon_that_cannot_answer() {
     let said = String::from_utf8_lossy(&tail.stderr);
     assert_eq!(
         String::from_utf8_lossy(&tail.stdout),
-        "{\"n\":7}\n{\"n\":8}\n",
+        "{\"n\":7}\n{\"n\":8}\n{\"n\":1}\n",
         "{said}"
     );
     assert_eq!(said.matches("cannot answer for now").count(), 1, "{said}");
-    assert_eq!(said.matches("answers again").count(), 1, "{said}");
+    assert_eq!(said.matches("begun its log of alerts anew").count(), 2);
     assert!(said.ends_with("so it is\n"), "{said}");
     assert_eq!(tail.status.code(), Some(1));
     daemon.join().expect("it was asked as it expects");

@@ -140,6 +140,42 @@ fn every_call_counts_once() {
     }
 }
 
+/// Given spans of which some cannot be used, and a file that ends in the middle of a request, what is printed for programs is
+/// whole, and what was left out is told beside it.
+#[test]
+fn what_is_left_out_is_told_beside_json() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("trace.json");
+    let span = |trace: &str| {
+        json!({"traceId": trace, "spanId": "0102030405060708", "name": "execute_tool search", "attributes": [
+            {"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}},
+            {"key": "gen_ai.tool.name", "value": {"stringValue": "search"}}]})
+    };
+    let good = "0102030405060708090a0b0c0d0e0f10";
+    for (traces, more, left_out) in [
+        (
+            &[good, "00"][..],
+            "",
+            "1 refused (1 trace id is not 16 bytes or all zero)\n",
+        ),
+        (
+            &[good],
+            "\n{\"resourceSpans\":[{\"sco",
+            "1 file cut off at the end\n",
+        ),
+        (&[good], "\n\n", ""),
+    ] {
+        let spans: Vec<Value> = traces.iter().map(|trace| span(trace)).collect();
+        let request = json!({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]});
+        std::fs::write(&file, request.to_string() + more).expect("written");
+        let judged = eddy().args(["check", "--json"]).arg(&file).output();
+        let judged = judged.expect("it runs");
+        assert_eq!(String::from_utf8_lossy(&judged.stderr), left_out);
+        let judged: Value = serde_json::from_slice(&judged.stdout).expect("it prints JSON");
+        assert_eq!(judged["runs"].as_array().map(Vec::len), Some(1), "{judged}");
+    }
+}
+
 /// Given JSON over standard input, it is judged as from a file; given protobuf, it is said that its name must tell what it is.
 #[test]
 fn standard_input_is_judged() {

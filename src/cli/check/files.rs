@@ -57,6 +57,8 @@ pub(super) struct Reader {
     refused: Refused,
     /// Requests of metrics, which say nothing of agents.
     metrics: u64,
+    /// Files that end within a request.
+    cut_off: u64,
 }
 
 /// How many items were refused, by [`Reason::index`].
@@ -72,6 +74,7 @@ impl Reader {
             read: 0,
             refused: Refused::default(),
             metrics: 0,
+            cut_off: 0,
         }
     }
 
@@ -136,6 +139,11 @@ impl Reader {
                 let breaks = bytes[..begins].iter().filter(|byte| **byte == b'\n');
                 wrong(path, format!("line {}: {error}", 1 + breaks.count()))
             };
+            // Its writer was ended, or is at it. What came before is whole.
+            if begins > 0 && object.as_ref().is_err_and(serde_json::Error::is_eof) {
+                self.cut_off += 1;
+                break;
+            }
             let object = object.map_err(|error| match begins {
                 0 if !error.is_eof() => wrong(path, format!("{NOT_KNOWN}: {error}; {NAMES}")),
                 _ => wrong(path, format!("not whole JSON: {error}")),
@@ -198,15 +206,22 @@ impl Reader {
 
     /// What was read, in a line.
     pub(super) fn summary(&self, runs: usize) -> String {
+        let read = match self.read {
+            1 => "1 span or record read".to_owned(),
+            read => format!("{} spans and records read", short_number(read)),
+        };
+        let left_out = self.left_out();
+        let parts = [Some(counted(runs as u64, "run")), Some(read), left_out];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    }
+
+    /// What was not used of it, and what is not known of it, in a line; nothing where all was well.
+    pub(super) fn left_out(&self) -> Option<String> {
         let counts = self.normalizer.counts();
-        let mut parts = vec![
-            counted(runs as u64, "run"),
-            match self.read {
-                1 => "1 span or record read".to_owned(),
-                read => format!("{} spans and records read", short_number(read)),
-            },
-        ];
-        parts.extend(refusals(&self.refused));
+        let mut parts = Vec::from_iter(refusals(&self.refused));
+        if self.cut_off > 0 {
+            parts.push(counted(self.cut_off, "file") + " cut off at the end");
+        }
         if self.metrics > 0 {
             parts.push(counted(self.metrics, "request") + " of metrics passed over");
         }
@@ -224,7 +239,7 @@ impl Reader {
             let models: Vec<&str> = unpriced.iter().map(|(model, _)| &**model).collect();
             parts.push(format!("no price known of {}", models.join(", ")));
         }
-        parts.join(" · ")
+        (!parts.is_empty()).then(|| parts.join(" · "))
     }
 
     /// One request of spans.

@@ -14,7 +14,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::ConfigArgs;
-use super::failure::{Failure, answer, answer_json, read_or_not};
+use super::failure::{Failure, answer, answer_json, read_or_not, remark};
 use crate::config;
 use crate::engine::RunState;
 use crate::engine::policy::Policy;
@@ -110,7 +110,11 @@ fn read(
 fn show(args: &CheckArgs, reader: &files::Reader, runs: &[RunJson]) -> Result<(), Failure> {
     if args.json {
         let runs = runs.to_vec();
-        return answer_json(&Answer { runs });
+        answer_json(&Answer { runs })?;
+        if let Some(left_out) = reader.left_out() {
+            remark(left_out);
+        }
+        return Ok(());
     }
     let look = Look::of(&io::stdout());
     let mut page = runs_table(look, runs, SystemTime::now());
@@ -541,7 +545,7 @@ mod tests {
             ),
             (
                 "b.jsonl",
-                "{\"resourceSpans\":[]}\n{\"x\"",
+                "\n{\"resourceSpans\":[]",
                 "b.jsonl: not whole JSON: EOF while parsing",
             ),
             ("c.otlp.binpb", "\u{5}ab", "c.otlp.binpb: request 1: "),

@@ -11,7 +11,7 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message as _;
 
-use super::{ARRIVES_WITHIN, Check};
+use super::{ARRIVES_WITHIN, Check, SERVICE};
 use crate::cli::failure::Failure;
 use crate::export::forward;
 use crate::export::{Compression, ForwardProtocol, ForwardSettings, TlsFiles};
@@ -350,7 +350,7 @@ fn request(run_id: &str, sent_by: &str) -> ExportTraceServiceRequest {
         attributes: vec![
             text("gen_ai.operation.name", "execute_tool"),
             text("gen_ai.conversation.id", run_id),
-            text("gen_ai.agent.name", "eddy-doctor"),
+            text("gen_ai.agent.name", SERVICE),
             text("gen_ai.tool.name", "probe"),
             text("gen_ai.tool.call.id", &call_id),
             text(
@@ -367,7 +367,7 @@ fn request(run_id: &str, sent_by: &str) -> ExportTraceServiceRequest {
     ExportTraceServiceRequest {
         resource_spans: vec![ResourceSpans {
             resource: Some(Resource {
-                attributes: vec![text("service.name", "eddy-doctor")],
+                attributes: vec![text("service.name", SERVICE)],
                 ..Resource::default()
             }),
             scope_spans: vec![ScopeSpans {
