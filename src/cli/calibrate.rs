@@ -54,6 +54,7 @@ fn share(text: &str) -> Result<f64, String> {
 
 pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let runs = if args.from_store {
+        args.config.none_for_a_daemon()?;
         let client = Client::new(&args.api)?;
         blocking(every_run(&client))?
     } else {

@@ -43,6 +43,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         )));
     };
     let explanation = if args.files.is_empty() {
+        args.config.none_for_a_daemon()?;
         blocking(asked(args, warning))?
     } else {
         judged(args, warning)?

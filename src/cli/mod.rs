@@ -249,6 +249,18 @@ struct FileArgs {
 }
 
 impl ConfigArgs {
+    /// What a daemon says is by its own profile. Its configuration file may be named by a variable of the environment, which others
+    /// read.
+    ///
+    /// # Errors
+    /// Where a profile is asked for.
+    fn none_for_a_daemon(&self) -> Result<(), Failure> {
+        const WHY: &str =
+            "`--profile` is for files that are judged: the daemon has judged by its own";
+        let refused = |_| Err(Failure::Usage(WHY.to_owned()));
+        self.profile.map_or(Ok(()), refused)
+    }
+
     fn sources(&self) -> Sources {
         let profile = self.profile.map(|name| Flag {
             name: "--profile",

@@ -50,9 +50,14 @@ fn a_warning_is_explained() {
         );
         let (code, unnamed) = daemon.get(&format!("/v1/warnings/{id}"));
         assert_eq!(code, 400, "{unnamed}");
-        let no_id = eddy().args(["explain", "search"]).output();
-        let no_id = no_id.expect("the program starts");
-        assert_eq!(no_id.status.code(), Some(2), "{no_id:?}");
+        for wrong in [
+            &["explain", "search"][..],
+            &["explain", id, "--profile", "looplens"],
+            &["calibrate", "--from-store", "--profile", "looplens"],
+        ] {
+            let wrong = output_of(eddy().args(wrong));
+            assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+        }
         daemon.kill_9();
         let daemon = Daemon::start(data.path());
         assert_eq!(daemon.get(&path), (200, told));
