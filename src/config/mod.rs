@@ -273,14 +273,33 @@ pub fn load(sources: &Sources) -> Result<Loaded, Mistakes> {
     load_read(&read(sources)?, sources)
 }
 
+/// The sections that say nothing of how runs are judged.
+const NOT_OF_JUDGING: [&str; 3] = ["service", "receivers", "exporters"];
+
+/// Loads what a configuration says of how runs are judged, and checks that. Where telemetry is judged by a daemon's file, the
+/// daemon's tokens, certificates and variables need not be there.
+///
+/// # Errors
+/// Every mistake in it, with places.
+pub fn load_to_judge(sources: &Sources) -> Result<Loaded, Mistakes> {
+    let text = read(sources)?;
+    load_part(&text, sources, &NOT_OF_JUDGING)
+}
+
 /// Checks a configuration whose file has been read: what comes through a pipe is there only once.
 ///
 /// # Errors
 /// Every mistake in it, with places.
 pub fn load_read(text: &str, sources: &Sources) -> Result<Loaded, Mistakes> {
+    load_part(text, sources, &[])
+}
+
+/// The same without some sections.
+fn load_part(text: &str, sources: &Sources, left_out: &[&str]) -> Result<Loaded, Mistakes> {
     let name = sources.file.as_ref().map(|path| path.display().to_string());
     let name = name.as_deref().unwrap_or("defaults");
-    load_text(text, name, &sources.flags, &|name| std::env::var(name).ok())
+    let lookup = |name: &str| std::env::var(name).ok();
+    load_text(text, name, &sources.flags, left_out, &lookup)
 }
 
 /// What the file says; nothing where there is none.
@@ -320,6 +339,7 @@ fn load_text(
     text: &str,
     source: &str,
     flags: &[Flag],
+    left_out: &[&str],
     lookup: environment::Lookup<'_>,
 ) -> Result<Loaded, Mistakes> {
     let mut mistakes = Mistakes::default();
@@ -327,6 +347,9 @@ fn load_text(
     if let Some(text) = tree.what_else() {
         mistakes.0.push(tree.mistake(&[], text));
         return Err(mistakes);
+    }
+    for section in left_out {
+        tree.take(&[section]);
     }
     environment::substitute(&mut tree, "", lookup, &mut mistakes);
     for flag in flags {

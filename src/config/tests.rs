@@ -20,7 +20,7 @@ fn lookup(name: &str) -> Option<String> {
 }
 
 fn loaded(text: &str) -> Result<Loaded, Mistakes> {
-    load_text(text, "eddy.yaml", &[], &lookup)
+    load_text(text, "eddy.yaml", &[], &[], &lookup)
 }
 
 fn settings(text: &str) -> Settings {
@@ -133,9 +133,9 @@ fn the_first_directory_of_a_service_is_its_own() {
         let dirs = "/var/lib/eddy:/var/lib/other".to_owned();
         (name == "STATE_DIRECTORY").then_some(dirs)
     };
-    let loaded = load_text("", "eddy.yaml", &[], &of_service).unwrap();
+    let loaded = load_text("", "eddy.yaml", &[], &[], &of_service).unwrap();
     assert_eq!(loaded.settings.data_dir, Path::new("/var/lib/eddy"));
-    let nothing = load_text("", "eddy.yaml", &[], &|_| None).unwrap();
+    let nothing = load_text("", "eddy.yaml", &[], &[], &|_| None).unwrap();
     assert_eq!(nothing.settings.data_dir, Path::new("eddy-data"));
 }
 
@@ -165,9 +165,9 @@ fn flags_win_and_are_named() {
         value: value.to_owned(),
     };
     let file = "service: {api: {endpoint: '127.0.0.1:1'}}";
-    let loaded = load_text(file, "eddy.yaml", &[flag("127.0.0.1:2")], &lookup).unwrap();
+    let loaded = load_text(file, "eddy.yaml", &[flag("127.0.0.1:2")], &[], &lookup).unwrap();
     assert_eq!(loaded.settings.api.port(), 2);
-    let mistakes = load_text(file, "eddy.yaml", &[flag("nowhere")], &lookup).unwrap_err();
+    let mistakes = load_text(file, "eddy.yaml", &[flag("nowhere")], &[], &lookup).unwrap_err();
     assert_eq!(
         mistakes.to_string(),
         "--api: service.api.endpoint: expected an address and port such as `127.0.0.1:4317`, found `nowhere`"
@@ -263,6 +263,29 @@ fn what_is_printed_can_be_read_and_hides_secrets() {
     let second = loaded(&printed).unwrap();
     assert_eq!(second.settings.policy, first.settings.policy);
     assert_eq!(second.to_yaml(), printed);
+}
+
+/// Given a daemon's file on a machine that has none of its secrets, what it says of judging can be used, and is checked.
+#[test]
+fn a_file_can_be_judged_by_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("eddy.yaml");
+    let sources = Sources {
+        file: Some(file.clone()),
+        ..Sources::default()
+    };
+    let of_daemon = "service: {data_dir: '${env:EDDY_TEST_UNSET}', api: {auth: {tokens: [{token_file: /nowhere}]}}}\n";
+    std::fs::write(
+        &file,
+        format!("{of_daemon}detectors: {{profile: looplens}}"),
+    )
+    .unwrap();
+    assert!(load(&sources).is_err());
+    let loaded = load_to_judge(&sources).unwrap();
+    assert_eq!(loaded.settings.policy.profile, "looplens");
+    std::fs::write(&file, format!("{of_daemon}detectors: {{profil: looplens}}")).unwrap();
+    let mistakes = load_to_judge(&sources).unwrap_err().to_string();
+    assert!(mistakes.contains("2:13: detectors.profil"), "{mistakes}");
 }
 
 /// Given addresses with a user, a password or a query, what may be secret of them is not printed, and where they lead is; another

@@ -88,7 +88,7 @@ fn read(
     config: &ConfigArgs,
     seed: Option<u64>,
 ) -> Result<(files::Reader, replay::Replay), Failure> {
-    let settings = config::load(&config.sources())?.settings;
+    let settings = config::load_to_judge(&config.sources())?.settings;
     let mut replay = replay::Replay::new(Arc::clone(&settings.policy));
     let mut reader = files::Reader::new(settings.normalize, settings.policy);
     let mut shuffled = Vec::new();

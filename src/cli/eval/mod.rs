@@ -47,7 +47,7 @@ struct Answer {
 }
 
 pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
-    let settings = config::load(&args.config.sources())?.settings;
+    let settings = config::load_to_judge(&args.config.sources())?.settings;
     if let Some(out) = &args.verdicts {
         refuse_input(out, args)?;
     }
