@@ -29,19 +29,21 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 
 use crate::config::profile;
-use crate::engine::event::{Body, TraceId};
+use crate::engine::event::{Body, Text, TraceId};
 use crate::engine::policy::Policy;
 use crate::engine::warning::{Warning, WarningState};
 use crate::engine::{Input, RunState, RunView, step};
 use crate::export::{Scripted, fix_shares};
+use crate::normalize::{Report, RunRef};
 use crate::shard::Clock;
 use process::{Process, settings, yield_often};
-use workload::{Dice, Request, Run, requests, run};
+use workload::{Dice, Request, Run, chain, requests, run};
 
 const BEGAN_MS: u64 = 1_700_000_000_000;
 
-/// Seeds in CI.
+/// Seeds in CI, and those of traces that become one run.
 const SEEDS: Range<u64> = 0..1_000;
+const CHAIN_SEEDS: Range<u64> = 0..200;
 
 /// Steps with faults.
 const STEPS: usize = 120;
@@ -66,16 +68,56 @@ struct World {
     delivered: Vec<(u64, u32)>,
     process: Process,
     starts: usize,
+    /// The run that all its traces become; where their calls are meanwhile is all the same.
+    one_run: Option<Text>,
 }
 
 impl World {
     async fn new(seed: u64) -> Self {
         let mut dice = Dice(seed);
-        fix_shares(dice.below(1000) as f64 / 1000.0);
         let runs: Vec<Run> = (0..=dice.below(4) as u8)
             .map(|number| run(number, &mut dice))
             .collect();
         let to_send = requests(&runs, &mut dice);
+        Self::of(dice, runs, to_send).await
+    }
+
+    /// A world of traces that are one run, of which each is told of in order, and then which they belong to.
+    async fn of_chain(seed: u64) -> Self {
+        let mut dice = Dice(seed);
+        let (runs, links, id) = chain(&mut dice);
+        let mut world = Self::of(dice, runs, Vec::new()).await;
+        world.one_run = Some(id);
+        for number in 0..world.runs.len() {
+            let trace = world.runs[number].trace;
+            let events = world.runs[number].events.clone();
+            for some in events.chunks(6) {
+                let run = RunRef {
+                    trace,
+                    ..RunRef::default()
+                };
+                let reports = vec![Report {
+                    run,
+                    events: some.to_vec(),
+                }];
+                world.to_send.push(Request {
+                    run: number,
+                    reports,
+                });
+                while !(world.to_send.is_empty() && world.process.waiting.is_empty()) {
+                    world.send();
+                    yield_often(10).await;
+                    world.process.hand.work();
+                    world.take_answers().await;
+                }
+            }
+        }
+        world.to_send = links;
+        world
+    }
+
+    async fn of(mut dice: Dice, runs: Vec<Run>, to_send: Vec<Request>) -> Self {
+        fix_shares(dice.below(1000) as f64 / 1000.0);
         let dir = directory();
         let clock = Clock::Paused {
             began_ms: BEGAN_MS,
@@ -97,6 +139,7 @@ impl World {
             delivered: Vec::new(),
             process,
             starts: 1,
+            one_run: None,
         }
     }
 
@@ -241,6 +284,9 @@ impl World {
 
     /// What was acknowledged is there, and what was announced is.
     async fn is_safe(&mut self) {
+        if let Some(one_run) = self.one_run.clone() {
+            return self.has_each_call(one_run.to_string()).await;
+        }
         for (number, run) in self.runs.iter().enumerate() {
             let acknowledged = self
                 .acknowledged
@@ -277,6 +323,22 @@ impl World {
                 "revision {revision} of {id:x} was announced, and is not there"
             );
         }
+    }
+
+    /// What was acknowledged of a chain is there; a run that moves is there twice for a while.
+    async fn has_each_call(&mut self, one_run: String) {
+        let expected: usize = self.acknowledged.values().map(Vec::len).sum();
+        // Runs move while they are looked at: who has gone on is where it goes, which is looked at after it.
+        let ids = self.runs.iter().rev().map(|run| hex(run.trace));
+        let ids: Vec<_> = ids.chain([one_run]).collect();
+        let mut found = BTreeMap::new();
+        for id in ids {
+            if let Some(view) = self.process.view(&id).await {
+                found.insert(view.run_id.clone(), view.tool_calls + view.model_calls);
+            }
+        }
+        let all: u64 = found.values().sum();
+        assert!(all >= expected as u64, "{found:?} of {expected}");
     }
 
     /// Without faults, everything gets done.
@@ -395,9 +457,10 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn seeds() -> Range<u64> {
+/// These, or those that are asked for.
+fn seeds(usual: Range<u64>) -> Range<u64> {
     let Ok(text) = std::env::var("EDDY_SEEDS") else {
-        return SEEDS;
+        return usual;
     };
     let range = text
         .split_once("..")
@@ -435,10 +498,33 @@ fn play(seed: u64) -> usize {
     })
 }
 
+/// Plays a world whose traces are one run, which is said of them while everything goes wrong: in the end, each call is counted
+/// once.
+fn play_chain(seed: u64) -> usize {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let mut world = World::of_chain(seed).await;
+        for _ in 0..STEPS {
+            world.step().await;
+        }
+        world.come_to_rest().await;
+        let id = world.one_run.clone().expect("it is one");
+        let run = world.process.view(&id).await.expect("it is there");
+        let calls: usize = world.runs.iter().map(|run| run.events.len()).sum();
+        assert_eq!(run.tool_calls + run.model_calls, calls as u64);
+        assert_eq!(world.process.shards.run_count(), 1);
+        world.starts
+    })
+}
+
 /// Plays those of the seeds that leave this remainder.
-fn play_some(threads: u64, remainder: u64) -> usize {
+fn play_some(seeds: Range<u64>, threads: u64, remainder: u64, play: fn(u64) -> usize) -> usize {
     let mut starts = 0;
-    for seed in seeds().filter(|seed| seed % threads == remainder) {
+    for seed in seeds.filter(|seed| seed % threads == remainder) {
         match catch_unwind(|| play(seed)) {
             Ok(more) => starts += more,
             Err(panic) => {
@@ -454,15 +540,28 @@ fn play_some(threads: u64, remainder: u64) -> usize {
 /// faults stop everything comes to the state that it would have without them.
 #[test]
 fn whatever_happens_nothing_is_lost() {
+    play_all(seeds(SEEDS), play);
+}
+
+/// Given any seed, traces that turn out to be one run are one in the end, with all that was acknowledged of each.
+#[test]
+fn whatever_happens_traces_become_one_run() {
+    play_all(seeds(CHAIN_SEEDS), play_chain);
+}
+
+fn play_all(seeds: Range<u64>, play: fn(u64) -> usize) {
     let threads = available_parallelism().map_or(1, |cores| cores.get() as u64);
     let starts: usize = thread::scope(|scope| {
         let playing: Vec<_> = (0..threads)
-            .map(|remainder| scope.spawn(move || play_some(threads, remainder)))
+            .map(|remainder| {
+                let seeds = seeds.clone();
+                scope.spawn(move || play_some(seeds, threads, remainder, play))
+            })
             .collect();
         let starts = playing
             .into_iter()
             .map(|thread| thread.join().expect("a seed has failed"));
         starts.sum()
     });
-    println!("{} seeds, {starts} starts", seeds().count());
+    println!("{} seeds, {starts} starts", seeds.count());
 }

@@ -285,6 +285,12 @@ impl RunState {
     }
 
     fn take_one(&mut self, event: &Event, policy: &Policy) {
+        self.take_in(event, policy);
+        self.make_room(policy);
+    }
+
+    /// Takes a report, of which there may be too many then.
+    fn take_in(&mut self, event: &Event, policy: &Policy) {
         if self.recent_ids.contains(event.id) || self.is_here(event.id) {
             return self.tell_again(event);
         }
@@ -336,7 +342,6 @@ impl RunState {
         } else {
             self.insert(&card, event);
         }
-        self.make_room(policy);
     }
 
     /// Puts a report into its place among the others.
@@ -357,12 +362,22 @@ impl RunState {
     }
 
     /// Takes in a run that turned out to be this one. What it had let go is known here as it was there: where nothing has left this
-    /// run's window, all of that; else its sums, for the order of its events is lost, and which reports they were.
+    /// run's window, all of that; else its sums, for the order of its events is lost, and which reports they were. So it is with
+    /// those that it has still, and that are older than what has left here.
     fn absorb(&mut self, other: &Self, policy: &Policy) {
         self.heard_ms = self.heard_ms.max(other.heard_ms);
         self.label(other.session_id.as_ref(), other.service.as_ref());
         let name = text_hash(&other.id);
-        if !self.absorbed.contains(name) {
+        let is_new = !self.absorbed.contains(name);
+        let shortened;
+        let other = match self.base_until {
+            Some(until) if is_new => {
+                shortened = other.clone().let_go_until(until, policy);
+                &shortened
+            }
+            _ => other,
+        };
+        if is_new {
             self.note_absorbed(other);
             self.absorbed.push(name);
             self.base = self.base_with(other);
@@ -370,8 +385,11 @@ impl RunState {
             self.tip = None;
             self.near = None;
         }
-        let reports = other.window.unpack_all();
-        self.take(reports.iter().map(|(_, event)| event), policy);
+        // All of them before any leaves: else those that follow would come too late.
+        for (_, event) in &other.window.unpack_all() {
+            self.take_in(event, policy);
+        }
+        self.make_room(policy);
         self.base_until = self.base_until.max(other.base_until);
         for id in other.recent_ids.iter() {
             if !self.recent_ids.contains(id) {

@@ -72,6 +72,15 @@ impl Draft {
         }
     }
 
+    /// Notes that a run has gone over to another one, and who waits for that.
+    pub(super) fn arrived(&mut self, at: &Text, waiting: impl Iterator<Item = Done>) {
+        let at = |done| Arrived {
+            at: at.clone(),
+            done,
+        };
+        self.arrived.extend(waiting.map(at));
+    }
+
     /// Notes that a run is to be forgotten.
     pub(super) fn remove(&mut self, key: IndexKey) {
         self.turn.entries.push(Entry::Removed {

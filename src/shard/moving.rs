@@ -19,7 +19,7 @@ use crate::store::records::encode_run;
 use crate::store::{Entry, StoreError};
 
 use super::Shared;
-use super::draft::{Arrived, Draft};
+use super::draft::Draft;
 use super::inbox::{Absorb, Done, Message, Move, Release};
 use super::looking_up::{Known, Unknown};
 use super::router::Router;
@@ -37,8 +37,7 @@ impl Worker {
             if is_here || self.shared.store.has_run(&moved.from)? {
                 self.moves.push_back(moved);
             } else {
-                self.absorbed.remove(&moved.from);
-                let _ = moved.done.send(());
+                self.is_gone(&moved.from, moved.done);
             }
             self.let_in().await?;
         }
@@ -60,6 +59,12 @@ impl Worker {
 
     /// Hands a copy of a run to the owner of the run that it belongs to by now.
     async fn move_run(&mut self, moved: Move) -> Result<(), StoreError> {
+        if !moved.again && self.absorbed.contains_key(&moved.from) {
+            // It is on its way, or was when the process ended: in two runs it would count twice.
+            let waiting = self.awaited.entry(moved.from).or_default();
+            waiting.push(moved.done);
+            return Ok(());
+        }
         // Where it was absorbed before may have gone over to a further run, and then all of it is there.
         let is_fixed = moved.again && self.shared.store.has_run(&moved.into)?;
         let mut moved = moved;
@@ -81,6 +86,11 @@ impl Worker {
         is_fixed: bool,
         known: &Known,
     ) -> Result<Result<(), (Move, Unknown)>, StoreError> {
+        if self.residence.fetch(&moved.from)?.is_none() {
+            self.is_gone(&moved.from, moved.done);
+            return Ok(Ok(()));
+        }
+        // It is in memory from here on: who holds the router waits for no disk.
         let shared = self.shared.clone();
         let mut router = shared.router();
         let into = if is_fixed {
@@ -106,12 +116,22 @@ impl Worker {
                     done,
                 })));
             }
-            _ => {
-                self.absorbed.remove(&from);
-                let _ = done.send(());
-            }
+            _ => self.is_gone(&from, done),
         }
         Ok(Ok(()))
+    }
+
+    /// A run that was to move is not there, or is where it belongs: whoever waits for it need not.
+    fn is_gone(&mut self, from: &Text, done: Done) {
+        for done in self.arrived(from).chain([done]) {
+            let _ = done.send(());
+        }
+    }
+
+    /// A run is on its way no more: who else waits for it.
+    fn arrived(&mut self, from: &Text) -> impl Iterator<Item = Done> + use<> {
+        self.absorbed.remove(from);
+        self.awaited.remove(from).unwrap_or_default().into_iter()
     }
 
     /// Puts a run into the one that it belongs to.
@@ -158,14 +178,12 @@ impl Worker {
         } = release;
         self.moving = self.moving.saturating_sub(1);
         let grows = self.is_touched(draft, &from);
-        let is_removed = draft.removed.contains(&from);
-        match self.residence.fetch(&from)?.filter(|_| !is_removed) {
+        match self.residence.fetch(&from)? {
             None => {
-                self.absorbed.remove(&from);
-                draft.arrived.push(Arrived { at: into, done });
+                let done = self.arrived(&from).chain([done]);
+                draft.arrived(&into, done);
             }
             Some(run) if run.position == position && !grows => {
-                self.absorbed.remove(&from);
                 // The warnings go on under the other run's id, unless something had left its window.
                 let changes = run.state.retire();
                 draft.announce(changes, &run.state, &self.policy.policy);
@@ -174,7 +192,8 @@ impl Worker {
                 let aliases = self.shared.store.aliases_of(&from)?.into_iter();
                 let aliases = aliases.map(|trace| (trace, into.clone()));
                 draft.turn.aliases.extend(aliases);
-                draft.arrived.push(Arrived { at: into, done });
+                let done = self.arrived(&from).chain([done]);
+                draft.arrived(&into, done);
                 draft.moved += 1;
             }
             Some(_) => draft.moves_again.push(Move {

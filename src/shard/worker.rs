@@ -21,7 +21,7 @@ use super::batch::{Batch, Groups};
 use super::gathering::Gathering;
 use super::guard::Pending;
 use super::idle::IdleQueue;
-use super::inbox::{InboxReceiver, Message, Move, Query};
+use super::inbox::{Done, InboxReceiver, Message, Move, Query};
 use super::residence::Residence;
 use super::saving::finished;
 use super::watchers::Watchers;
@@ -65,6 +65,8 @@ pub(super) struct Worker {
     /// Runs that another one may have absorbed and that are here all the same, each with the position from which on the journal may
     /// say so. Without that, what came of their traces since could have them go to a third one.
     pub(super) absorbed: FastMap<Text, u64>,
+    /// Who else waits for one of these to arrive.
+    pub(super) awaited: FastMap<Text, Vec<Done>>,
     pub(super) gathering: Gathering,
     /// By which the present turn judges.
     pub(super) policy: NamedPolicy,
@@ -125,6 +127,7 @@ impl Worker {
             moves: VecDeque::new(),
             moving: 0,
             absorbed,
+            awaited: FastMap::default(),
             position: 0,
             saving: None,
             sweep_to: None,

@@ -134,8 +134,51 @@ pub(super) fn requests(runs: &[Run], dice: &mut Dice) -> Vec<Request> {
             requests.push(request);
         }
     }
-    for index in (1..requests.len()).rev() {
-        requests.swap(index, dice.below(index + 1));
-    }
+    shuffle(&mut requests, dice);
     requests
+}
+
+/// Long traces that are one run, of which nobody says so yet: the calls of each lie before, behind or among those of the others.
+/// And the requests that say of each which other it continues, or what the run is called; and under which id it is in the end.
+pub(super) fn chain(dice: &mut Dice) -> (Vec<Run>, Vec<Request>, Text) {
+    let traces = 2 + dice.below(4) as u8;
+    let mut runs: Vec<Run> = (0..traces).map(|number| run(number, dice)).collect();
+    let mut links = Vec::new();
+    let name = dice.one_in(2).then(|| Text::from("name"));
+    for number in 0..runs.len() {
+        let (from, calls) = (150 * dice.below(3), 1 + dice.below(120));
+        let trace = runs[number].trace;
+        let events = (from..from + calls).map(|place| event(trace, place, 3, dice));
+        runs[number].events = events.collect();
+        runs[number].is_named = false;
+        let (continues, run_id) = match number.checked_sub(1) {
+            Some(_) => (Some(runs[dice.below(number)].trace), None),
+            None => (None, name.clone()),
+        };
+        let link = Request {
+            run: number,
+            reports: vec![Report {
+                run: RunRef {
+                    trace,
+                    run_id,
+                    continues,
+                    ..RunRef::default()
+                },
+                events: Vec::new(),
+            }],
+        };
+        if dice.one_in(4) {
+            links.push(link.clone());
+        }
+        links.push(link);
+    }
+    shuffle(&mut links, dice);
+    let first = format!("{:02x}", runs[0].trace.0[0]).repeat(16);
+    (runs, links, name.unwrap_or_else(|| first.into()))
+}
+
+fn shuffle<T>(all: &mut [T], dice: &mut Dice) {
+    for index in (1..all.len()).rev() {
+        all.swap(index, dice.below(index + 1));
+    }
 }

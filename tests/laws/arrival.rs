@@ -388,3 +388,27 @@ fn what_moved_on_is_there_once() {
     after.late_events = before.late_events;
     assert_eq!(after, before);
 }
+
+/// Given a long run that moves into another one which went on after it, all of its calls are counted there, in whatever order the
+/// two were, and also where it is taken in once more.
+#[test]
+fn nothing_of_an_older_run_is_lost_in_a_move() {
+    let policy = &policies()[0];
+    for (first, second) in [(0, 2_000), (2_000, 0), (0, 1), (0, 91), (91, 0)] {
+        for calls in [10, 40, 70, 100, 200] {
+            let polled = |id: &str, from: u64| {
+                let mut run = RunState::new(id.into());
+                let events = (from..).step_by(2).take(calls).map(|n| poll(n, n));
+                events.for_each(|event| drop(tell(&mut run, vec![event], policy)));
+                run
+            };
+            let (mut run, other) = (polled("run", first), polled("other", second));
+            let other = Input::Absorb(Box::new(other));
+            for _ in 0..2 {
+                step(&mut run, &other, policy);
+                let view = run.view(policy);
+                assert_eq!(view.tool_calls, 2 * calls as u64, "{first} {second}");
+            }
+        }
+    }
+}

@@ -14,6 +14,7 @@ use crate::engine::fold::{Fold, Packed};
 use crate::engine::policy::Policy;
 use crate::engine::window::Window;
 use crate::engine::window::calls::{self, Step};
+use crate::engine::window::place::Place;
 
 /// Newest reports among which a question whose answer is still to come is kept in front of what is folded again.
 const OPEN_QUESTION_REPORTS: usize = 16;
@@ -72,6 +73,18 @@ impl RunState {
             self.window.remove_first(leaving);
         }
         self.older = self.window.len();
+    }
+
+    /// The run when all reports up to a place have gone into the base.
+    pub(super) fn let_go_until(mut self, until: Place, policy: &Policy) -> Self {
+        let cards = self.window.cards().iter();
+        let leaving = cards.take_while(|card| card.place() <= until).count();
+        if leaving > 0 {
+            let gone = self.fold_entwined(leaving, policy);
+            self.note_gone(&gone);
+            self.remove_all(&gone);
+        }
+        self
     }
 
     /// Notes that the reports at these places leave.
