@@ -12,6 +12,7 @@ mod deed;
 pub(super) mod gist;
 pub(super) mod headway;
 mod hunting;
+mod in_vain;
 pub(crate) mod judge;
 pub(crate) mod marks;
 pub(crate) mod outcome;

@@ -14,7 +14,7 @@ use crate::engine::policy::ToolSettings;
 use crate::engine::tool_name;
 
 use super::value::wide::trimmed;
-use super::value::{self, failing};
+use super::value::{self, closing, failing};
 use super::{shell, wrappers};
 
 /// How far before the end of a result its exit code stands.
@@ -200,7 +200,7 @@ fn without_envelope(result: &str) -> Option<(Cow<'_, str>, Option<i64>)> {
         let (printed, code) = without_envelope(&object)?;
         return Some((Cow::Owned(printed.into_owned()), code));
     }
-    let end = inner.trim_end_matches('"').trim_end();
+    let end = closing::without_blank_end(inner);
     let mut beginnings = CODE_FIRST.iter().chain(&["<returncode>"]).chain(&ABOVE);
     let may_begin = beginnings.any(|start| inner.starts_with(start));
     if !may_begin && !end.ends_with([']', '$']) {
@@ -327,7 +327,7 @@ fn printed_alone(object: &str) -> &str {
 
 /// Whether the last line that was printed says that tests failed.
 fn tells_failed_tests(printed: &str) -> bool {
-    let text = printed.trim_end_matches(['"', ' ', '\n']);
+    let text = closing::without_blank_end(printed);
     let mut start = text.len().saturating_sub(LINE_BYTES_MAX);
     while !text.is_char_boundary(start) {
         start += 1;
@@ -532,6 +532,12 @@ mod tests {
         check("python -m pytest -q", printed, printed, Some(printed));
         check("cat log", printed, printed, None);
         check("pytest", "0 failed, 42 passed", "0 failed, 42 passed", None);
+        let long = format!(
+            "{}\n1 failed, 41 passed in 0.4s\n",
+            "test_a PASSED\n".repeat(50)
+        );
+        check("pytest", &long, &long, Some("1 failed, 41 passed in 0.4s"));
+        check("make", "stop\n[exit code: 2]\n", "stop", Some("stop"));
         let by_tool = ended("run_tests", "{}", None, printed);
         assert!(by_tool.failure.is_some());
     }

@@ -8,6 +8,7 @@
 mod attempts;
 mod beside;
 mod clock;
+pub(super) mod closing;
 mod complaint;
 mod crashes;
 mod digest;
@@ -261,7 +262,7 @@ fn output_value(reader: &Reader<'_>) -> Recorded {
             u32::try_from(digest.bytes).unwrap_or(u32::MAX)
         },
         empty: digest.empty,
-        pending: digest.pending,
+        pending: digest.pending && digest.shape != Shape::List,
         denies: digest.denies,
         refuses: digest.refuses,
         sample: Text::default(),
@@ -479,6 +480,8 @@ mod tests {
             r#"{"hits":0,"results":[]}"#,
             r#"{"ok":true,"messages":{"total":0,"matches":[]}}"#,
             r#"{"flights":[],"took_ms":12,"page":1}"#,
+            r#"{"flights":[],"errors":[]}"#,
+            r#"{"results":[],"warnings":[]}"#,
             "No good DuckDuckGo Search Result was found",
             "No web results found.",
             "No articles found for your search.",
@@ -560,6 +563,9 @@ mod tests {
             r#"{"humidity":40.5,"alerts":[]}"#,
             r#"{"language":"en","confidence":1.5,"alternatives":[]}"#,
             r#"{"valid":true,"errors":[]}"#,
+            r#"{"violations":[]}"#,
+            r#"{"duplicates":[],"folder":"/photos"}"#,
+            r#"{"findings":[]}"#,
             "No problem: the file was found by accident",
             "10 résultats",
             "Brakes were checked",

@@ -369,3 +369,51 @@ fn the_same_page_of_other_addresses() {
         .map(|warning| &warning["count"]);
     assert_eq!(counts.collect::<Vec<_>>(), [&json!(4)], "{answer:#}");
 }
+
+/// Given a batch of which every third item fails in the same way, what went well with other items in between is no standstill;
+/// where nothing else goes well, or only what was done before, it is.
+#[test]
+fn batches_of_which_some_items_fail() {
+    let notify = |item: usize| {
+        let customer =
+            json!({"customer": format!("C-{}", 1_000 + item * 7), "template": "reminder"});
+        let mut event = made("notify_customer", &customer, &json!({"sent": true}));
+        if item % 3 == 1 {
+            event["output"] = json!({"error": "Customer has opted out"});
+        }
+        event
+    };
+    check(&(0..21).map(notify).collect::<Vec<_>>(), &[]);
+    let copy = |item: usize| {
+        let file = ["gate", "lamp", "tide", "rope", "mast", "keel", "sail"][item % 7];
+        let from = format!("/old/{file}{}.conf", ["", "-east", "-west"][item / 7]);
+        let printed = match item % 3 {
+            1 => format!("cp: cannot stat '{from}': No such file or directory"),
+            _ => String::new(),
+        };
+        let command = json!({"command": format!("cp {from} /new/")});
+        made("bash", &command, &json!(printed))
+    };
+    check(&(0..21).map(copy).collect::<Vec<_>>(), &[]);
+    let refused = |item: usize| [notify(3 * item + 1), notify(0)];
+    let all: Vec<_> = (0..6).flat_map(refused).collect();
+    assert!(is_warned_of(&all));
+}
+
+/// Given pages and files in which no fault is found, an empty list of faults is what was hoped for; asked of the same again and
+/// again, it is a loop.
+#[test]
+fn no_fault_in_one_thing_after_the_other() {
+    let scan = |page: usize| {
+        let url = json!({"url": format!("https://s.example/page/{page}")});
+        made("run_axe", &url, &json!({"violations": []}))
+    };
+    check(&(0..12).map(scan).collect::<Vec<_>>(), &[]);
+    assert!(is_warned_of(&[0; 12].map(scan)));
+    let lint = |file: usize| {
+        let path = json!({"path": format!("src/module_{file:02}.py")});
+        made("lint_file", &path, &json!([]))
+    };
+    check(&(0..14).map(lint).collect::<Vec<_>>(), &[]);
+    assert!(is_warned_of(&[0; 12].map(lint)));
+}

@@ -579,3 +579,43 @@ fn looks_around_a_deed_without_a_word() {
     check(&looks(4), &AGAIN);
     check(&vec![look(); 4], &AGAIN);
 }
+
+/// Given edits and clicks that are acknowledged, and a look after each that shows the same, they are in vain; where the look is at
+/// something else than what was done, as rules are looked up for each letter, or shows something new, it is work.
+#[test]
+fn deeds_after_each_of_which_the_same_is_seen() {
+    let lines = "def total(items):\n    return sum(i.price for i in items)\n".repeat(4);
+    let edits = |shown: &dyn Fn(usize) -> String| -> Vec<Value> {
+        (0..12)
+            .flat_map(|at| {
+                let change = json!({"path": "a.py", "old": THINGS[at % 4], "new": format!("{} {at}", THINGS[(at + 1) % 4])});
+                let edit = made("edit_file", &change, &json!("ok"));
+                [edit, made("read_file", &json!({"path": "a.py"}), &json!(shown(at)))]
+            })
+            .collect()
+    };
+    let is_warned_of = |events: &[Value]| {
+        let answer = checked("", events).to_string();
+        answer.contains("repeated_tool_call_exact_input")
+    };
+    assert!(is_warned_of(&edits(&|_| lines.clone())));
+    check(&edits(&|at| format!("{lines}# {}", "x".repeat(at))), &[]);
+    let clicks: Vec<_> = (0..12)
+        .flat_map(|at| {
+            let click = made(
+                "click",
+                &json!({"x": 480 + at * 7 % 40, "y": 300 + at * 11 % 40}),
+                &json!("ok"),
+            );
+            [click, made("get_screen", &json!({}), &json!(lines))]
+        })
+        .collect();
+    assert!(is_warned_of(&clicks));
+    let letters: Vec<_> = (0..12)
+        .flat_map(|at| {
+            let to = json!({"to": format!("{}@mail.example", THINGS[at % 4]), "text": format!("Dear customer {at}")});
+            [made("send_letter", &to, &json!("ok")), made("get_rules", &json!({"of": "returns"}), &json!(lines))]
+        })
+        .collect();
+    check(&letters, &[]);
+}

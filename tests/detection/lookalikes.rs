@@ -43,6 +43,25 @@ fn what_is_not_done_yet_is_asked_for_again() {
     check(&ask(3, false), &[]);
     check(&ask(6, false), &["repeated_tool_call_exact_input"]);
     check(&ask(3, true), &["repeated_tool_call_exact_input"]);
+    // At an honest pace, in whatever words.
+    for words in [
+        "Deployment is in progress.",
+        "Status: RUNNING",
+        "Building...",
+        "Your request is being processed.",
+        r#"{"Status":"InProgress"}"#,
+        r#"{"ready":false}"#,
+        r#"{"jobs":[{"id":"j1","status":"running"}]}"#,
+    ] {
+        let ask = |time: u64| later(call("get_job", "7", words), time * 14);
+        check(&(1..12).map(ask).collect::<Vec<_>>(), &[]);
+        let long: Vec<_> = (1..60).map(ask).collect();
+        let answer = checked("", &long).to_string();
+        assert!(
+            answer.contains("repeated_tool_call_exact_input"),
+            "{answer}"
+        );
+    }
     // Three jobs in turn.
     let jobs = ["7a", "8b", "9c"];
     let ask = |job: &str| call("get_job", job, r#"{"status":"RUNNING"}"#);

@@ -4,6 +4,7 @@
 //! where it has changed something. What each rule counts is weighed here against what the run did meanwhile.
 
 use crate::engine::event::Manner;
+use crate::engine::tool_name;
 use crate::engine::warning::Rule;
 
 use super::Fold;
@@ -58,10 +59,10 @@ impl Fold {
 
     /// Whether what came between repeats excuses them: something new, unless repeats are most of what the run does, or, where
     /// several agents work, all that this one does. A call that fails in the same way is excused only where the same question
-    /// brought another answer elsewhere, and one that says no by nothing. Who checks after each of several steps is excused
-    /// whatever else was done.
+    /// brought another answer elsewhere, and one that says no, or shows that deeds are in vain, by nothing. Who checks after each
+    /// of several steps is excused whatever else was done.
     pub(crate) fn excuses(&self, moved: bool, judged: &Judged<'_>) -> bool {
-        if judged.denies {
+        if judged.denies || self.shows_deeds_in_vain(judged) {
             return false;
         }
         let stays_refused = judged.fails_in_words();
@@ -221,7 +222,8 @@ impl Fold {
     }
 
     /// Whether the tool drew a blank lately when it was asked for the same in other words, or for the next number. A phrase in the
-    /// place of another is another question where something was done about the blank, such as to write it down.
+    /// place of another is another question where something was done about the blank, such as to write it down. Of a tool that
+    /// looks for faults, a blank is what was hoped for.
     pub(crate) fn drew_blank_before(&self, judged: &Judged<'_>) -> bool {
         let sample = judged.call.input.sample();
         let since_deed = judged.number.saturating_sub(self.totals.acted_at + 1) as usize;
@@ -229,6 +231,7 @@ impl Fold {
         let mut blanks = newest
             .filter(|(_, mark)| mark.tool == judged.tool_hash && mark.outcome == Outcome::Empty);
         judged.outcome == Outcome::Empty
+            && !tool_name::looks_for_faults(judged.tool)
             && blanks.any(|(back, mark)| match relation(&mark.sample, sample) {
                 Relation::Reworded | Relation::Numbered => true,
                 Relation::Rephrased => back < since_deed,

@@ -146,7 +146,10 @@ pub(crate) fn counts_up(left: &str, right: &str) -> bool {
 }
 
 /// The values of both that differ, side by side; the whole texts where they are not built alike.
-fn values<'t>(left: &'t str, right: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
+pub(super) fn values<'t>(
+    left: &'t str,
+    right: &'t str,
+) -> impl Iterator<Item = (&'t str, &'t str)> {
     // None behind a backslash, which may not be a mark.
     let is_mark = |bytes: &[u8]| match bytes {
         [.., before, b'"'] => *before != b'\\',
@@ -227,7 +230,7 @@ fn equal_ends(left: &str, right: &str, is_cut: impl Fn(&[u8]) -> bool) -> (usize
 }
 
 /// A JSON text, cut at its quotation marks.
-fn pieces(json: &str) -> impl Iterator<Item = &str> + Clone {
+pub(super) fn pieces(json: &str) -> impl Iterator<Item = &str> + Clone {
     let mut is_escaped = false;
     json.split(move |letter| {
         let is_mark = letter == '"' && !is_escaped;
@@ -240,7 +243,7 @@ fn pieces(json: &str) -> impl Iterator<Item = &str> + Clone {
 const AROUND_WORDS: [char; 2] = ['.', ':'];
 
 /// The words of a text. A path, an address or an id is one word, and so is each sign of a script without blanks.
-fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
+pub(super) fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
     let words = text.split(is_apart);
     let words = words.flat_map(|word| word.split_inclusive(is_word_alone));
     let words = words.map(|word| word.trim_matches(AROUND_WORDS));

@@ -16,7 +16,8 @@
 //! user in one frame) do not count together, nor do those in wholly other words between which something was done; several empty
 //! answers to one model answer count once, five are needed where the tool found something among the newest calls or the arguments
 //! were not recorded, a call that gave nothing at all and did not even say so (a note-taking tool, a shell's `mkdir`) may not have
-//! looked for anything, and a tool that looks for faults (`get_diagnostics`, `lint`) begins anew where something was done since.
+//! looked for anything, and a tool that looks for faults (`get_diagnostics`, `lint`) begins anew where something was done since,
+//! and counts only where it looks at the same thing again.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;

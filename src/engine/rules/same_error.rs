@@ -23,7 +23,8 @@
 //! mended the cause. Three times as many are needed of one command, the only one of its tool that fails, where something else was
 //! called in between and something was printed before the error that was not printed before. Tests of which some passed count
 //! for nothing where each run is of another thing, such as another version. Where each call is about the next number of a list
-//! (seed 1, 2, 3), eight must fail. A new result of the tool starts the count anew; the calls of one model answer count once.
+//! (seed 1, 2, 3), eight must fail. A new result of the tool starts the count anew, and so does one call that went well with
+//! another thing in the same form, as of a batch in which every third item fails; the calls of one model answer count once.
 
 use crate::engine::event::{Failure, Manner, Value};
 use crate::engine::fold::Fold;
@@ -82,7 +83,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
 /// A success of the tool ends the count, whatever the error was: the key is that of the tool alone. Not one of an agent who did not
 /// fail: others may lack what it has.
 fn note_success(fold: &mut Fold, judged: &Judged<'_>) {
-    if judged.outcome == Outcome::Fresh && fold.tallies.has(RULE, judged.tool_hash) {
+    let is_success = judged.outcome == Outcome::Fresh || fold.does_another(judged);
+    if is_success && fold.tallies.has(RULE, judged.tool_hash) {
         let seen = &fold.tallies.of(RULE, judged.tool_hash).seen;
         if seen.contains(&who(judged)) {
             fold.tallies.end(RULE, judged.tool_hash);
@@ -99,8 +101,11 @@ fn observe_tool(
     settings: &ToolCounts,
 ) -> Option<Finding> {
     let (error, gist) = (mix(error, 0), mix(gist, 1));
-    // What brought nothing new in between is no call that went well: a look at the same file, an edit without a word.
-    let telling = |mark: &&CallMark| matches!(mark.outcome, Outcome::Failed | Outcome::Fresh);
+    // What brought nothing new in between is no call that went well, a look at the same file, an edit without a word, unless it
+    // did to another thing what this one could not do.
+    let telling = |mark: &&CallMark| {
+        matches!(mark.outcome, Outcome::Failed | Outcome::Fresh) || fold.did_another(mark, judged)
+    };
     let failed_before = fold.recent.of_tool(judged.tool_hash).find(telling);
     let in_a_row = failed_before.is_some_and(|mark| mark.outcome == Outcome::Failed);
     let acted_at = fold.totals.acted_at;

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::failing::{last_lines, names_exception};
+use super::closing::last_lines;
+use super::failing::names_exception;
 use super::{Object, items, member};
 
 /// What an error says by which a program of Node.js ended: the line above the way to it, where nothing but the version of Node.js

@@ -272,7 +272,7 @@ impl<'h> Reader<'h> {
                 self.plain_bytes += text.len();
             }
             self.told.empty = emptiness::says_there_is_nothing(text, self.how.empty_phrases);
-            self.told.pending = pending::says_pending(text);
+            self.told.pending = pending::is_under_way(text);
             self.told.denies = pending::says_failed(text);
         } else {
             self.told.empty = trimmed(text).is_empty();
@@ -353,6 +353,8 @@ impl<'h> Reader<'h> {
         let hash = mix(LIST ^ list.count, list.hash);
         let bytes = 2 + list.bytes + (list.count as usize).saturating_sub(1);
         self.told = Digest {
+            // Of a list of one thing; of several, each has a state of its own.
+            pending: list.count == 1 && self.told.pending,
             masked: mix(LIST ^ list.count, list.masked),
             frame: mix(LIST ^ list.count, list.frame),
             empty: !list.filled,

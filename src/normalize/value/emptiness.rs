@@ -82,7 +82,7 @@ fn says_one_of(text: &str, phrases: &[String]) -> bool {
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "ten facts that do not depend on each other"
+    reason = "eleven facts that do not depend on each other"
 )]
 pub(super) struct Members {
     /// A member that was sent to carry the result is there, and empty.
@@ -95,6 +95,8 @@ pub(super) struct Members {
     filled: bool,
     /// Some member that is not empty is more than decoration.
     holds: bool,
+    /// A list of faults is there, and is empty: that there are none is an answer.
+    faultless: bool,
     /// A list is there that was sent to carry the result, and is empty.
     listed: bool,
     /// Some member counts the pages, of which this result is one.
@@ -114,7 +116,9 @@ impl Members {
             return;
         }
         if value.empty {
-            let is_list = value.shape == Shape::List && !tells_mishaps(key);
+            let is_of_faults = value.shape == Shape::List && tells_mishaps(key);
+            let is_list = value.shape == Shape::List && !is_of_faults;
+            self.faultless |= is_of_faults;
             self.named |= is_payload || carries(key);
             // An envelope within the envelope.
             let is_inner = value.shape == Shape::Map && value.bytes > "{}".len();
@@ -144,7 +148,7 @@ impl Members {
     /// nothing of a page that has none.
     pub(super) fn is_empty(self) -> bool {
         !self.holds
-            && (self.payload || self.missed || !self.filled)
+            && (self.payload || self.missed || !(self.filled || self.faultless))
             && (self.named || !self.measured)
             && (self.listed || !self.counted)
             && (!self.totals || (self.listed && self.placed))
@@ -247,6 +251,8 @@ fn tells_mishaps(key: &str) -> bool {
         "defect",
         "allergen",
         "recall",
+        "finding",
+        "diagnostic",
     ]
     .iter()
     .any(|part| key.contains(part))

@@ -11,6 +11,7 @@ use memchr::memmem::Finder;
 
 use crate::engine::event::Failure;
 
+use super::closing::{LAST_LINES_BYTES_MAX, closes_with_failure, last_lines, printed_with};
 use super::complaint::{complains, is_turned_away};
 use super::crashes::{self, thrown_in_node};
 use super::emptiness::is_nothing;
@@ -84,18 +85,6 @@ const ERRORS_ABROAD: [&str; 2] = [
     "ошибка|Ошибка|помилка|Помилка|σφάλμα|Σφάλμα|错误|錯誤|报错|异常|エラー|오류|خطأ|خطا|שגיאה|त्रुटि|ข้อผิดพลาด",
 ];
 
-/// Beginnings of a last line, with which package managers and compilers close what they printed, in lower case.
-const CLOSINGS: [&str; 8] = [
-    "e: ",
-    "error: ",
-    "fatal: ",
-    "make: *** ",
-    "make[1]: *** ",
-    "npm err! ",
-    "npm error ",
-    "operable program or batch file",
-];
-
 /// The statuses of HTTP for failures, with the first word of what they mean.
 const STATUSES: [(&str, &str); 14] = [
     ("400", "Bad"),
@@ -134,9 +123,8 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
         || is_error_page(text)
         || closes_with_failure(text)
         || end_of_traceback(text).is_some()
-        || said_by_powershell(text).is_some()
+        || has_failed_form(text)
         || thrown_in_node(text).is_some()
-        || has_failed_play(text)
         || complains(text)
         || begins_with_code(line)
         || (line.len() == text.len()
@@ -184,22 +172,6 @@ pub(crate) fn end_of_traceback(text: &str) -> Option<&str> {
     names_exception(last).then_some(last)
 }
 
-/// How much of the end of a text is looked through for its last lines.
-const LAST_LINES_BYTES_MAX: usize = 1_024;
-
-/// The lines at the end of a text, the last one first. A result may still be JSON text, in which the end of a line is written as
-/// two signs.
-pub(super) fn last_lines(text: &str) -> impl Iterator<Item = &str> {
-    let text = text.trim_end_matches(|letter: char| letter.is_whitespace() || letter == '"');
-    let mut start = text.len().saturating_sub(LAST_LINES_BYTES_MAX);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    let end = &text[start..];
-    let break_of_lines = if end.contains('\n') { "\n" } else { "\\n" };
-    end.rsplit(break_of_lines)
-}
-
 /// Whether a line says more about the error before it: nothing, a word in capitals and what it is about, or something in
 /// brackets.
 fn is_remark(line: &str) -> bool {
@@ -236,6 +208,15 @@ pub(crate) fn said_by_powershell(text: &str) -> Option<&str> {
 
 static CATEGORY: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\n    + CategoryInfo "));
 
+/// Words of `PowerShell` and Ansible that stand near the end of what they print of a failure.
+const FORMS: [&str; 2] = ["+ CategoryInfo ", "PLAY RECAP "];
+
+/// Whether a text ends in what `PowerShell` or Ansible print of a failure.
+fn has_failed_form(text: &str) -> bool {
+    let printed = printed_with(text, &FORMS);
+    printed.is_some_and(|text| said_by_powershell(&text).is_some() || has_failed_play(&text))
+}
+
 /// Whether a text ends with the recap of one of Ansible's plays in which a host failed.
 fn has_failed_play(text: &str) -> bool {
     let Some(recap) = near_end(text, &RECAP) else {
@@ -257,22 +238,6 @@ fn near_end(text: &str, words: &Finder<'_>) -> Option<usize> {
 /// How Python begins to tell where a program failed.
 static TRACEBACK: LazyLock<Finder<'_>> =
     LazyLock::new(|| Finder::new("Traceback (most recent call last)"));
-
-/// Whether the last of several lines says that it failed.
-fn closes_with_failure(text: &str) -> bool {
-    let mut lines = last_lines(text);
-    let last = lines.next().filter(|_| lines.next().is_some());
-    last.is_some_and(begins_closing)
-}
-
-/// Whether a line begins with one of [`CLOSINGS`].
-pub(super) fn begins_closing(line: &str) -> bool {
-    let starts = |words: &str| {
-        let start = line.as_bytes().get(..words.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
-    };
-    CLOSINGS.iter().any(|words| starts(words))
-}
 
 /// `ValueError: …`, `java.io.IOException: …`: one word before the first colon, with such an end.
 pub(super) fn names_exception(line: &str) -> bool {
@@ -601,5 +566,21 @@ mod tests {
         let read = "It is a page, and goes on.\n".repeat(50);
         assert!(!reads_as_failure(&format!("It begins.\n{error}\n{read}")));
         assert!(!reads_as_failure(&format!("It begins.{play}1\n{read}")));
+        // As JSON text, which is undone from its quotes where it is short.
+        for (text, expected) in [
+            (format!("{read}{error}\n"), true),
+            (format!("{read}{play}1 skipped=0\n"), true),
+            (
+                format!("{read}{play}0\nweb02 : ok=2 unreachable=0 failed=0\n"),
+                false,
+            ),
+        ] {
+            let quoted = serde_json::Value::from(text).to_string();
+            assert_eq!(
+                super::failure_of(None, Some(&quoted), "{}").is_some(),
+                expected,
+                "{quoted}"
+            );
+        }
     }
 }

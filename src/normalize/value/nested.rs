@@ -56,6 +56,11 @@ impl Digest {
     pub(super) fn is_no(&self) -> bool {
         self.shape == Shape::Flag && self.bytes == "false".len()
     }
+
+    /// Whether it is `true`.
+    pub(super) fn is_yes(&self) -> bool {
+        self.shape == Shape::Flag && self.bytes == "true".len()
+    }
 }
 
 /// What is kept of a value that is neither empty nor volatile.
@@ -180,8 +185,14 @@ impl Map {
     pub(super) fn add(&mut self, key: &str, name: u64, value: &Digest, role: Role) {
         self.is_nested |= matches!(value.shape, Shape::List | Shape::Map);
         // What an object within says is said of it as a whole.
-        self.pending |= value.pending && (value.shape == Shape::Map || pending::names_state(key));
+        self.pending |= value.pending
+            && match value.shape {
+                Shape::Map => true,
+                Shape::List => pending::lists_begun(key),
+                _ => pending::names_state(key),
+            };
         self.pending |= value.is_no() && ENDS.contains(&key);
+        self.pending |= value.is_yes() && UNDER_WAY.contains(&key);
         let is_state = value.denies && (value.shape == Shape::Map || pending::names_state(key));
         self.denies |= is_state || (value.is_no() && VERDICTS.contains(&key));
         self.has_passage |= value.shape == Shape::Text && value.bytes >= PASSAGE_BYTES_MIN;
@@ -238,7 +249,23 @@ const VERDICTS: [&str; 9] = [
 ];
 
 /// Members that say of what was begun whether it has come to its end.
-const ENDS: [&str; 4] = ["done", "finished", "completed", "complete"];
+const ENDS: [&str; 6] = [
+    "done",
+    "finished",
+    "completed",
+    "complete",
+    "ready",
+    "is_ready",
+];
+
+/// Members that say so the other way round.
+const UNDER_WAY: [&str; 5] = [
+    "running",
+    "in_progress",
+    "inProgress",
+    "pending",
+    "processing",
+];
 
 /// What a member is to the object that it stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 //! Who asks for a job gets the same answer until it is done: `{"state": "running"}`, `Still being made.` That it is the same
 //! says little then. Only what the result itself is about counts: the state of an item in a list is that of the item.
 
+mod told;
+
 use std::iter;
 use std::sync::LazyLock;
 
@@ -10,10 +12,12 @@ use super::lexicon::Lexicon;
 use super::sample::cut;
 
 /// What the name of a member ends with that holds a state or a verdict, in lower case.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 15] = [
     "status",
     "state",
     "phase",
+    "stage",
+    "lifecycle",
     "conclusion",
     "verdict",
     "decision",
@@ -27,11 +31,14 @@ const NAMES: [&str; 13] = [
 ];
 
 /// States of what is not done, in lower case, `_` for any sign between words.
-const STATES: [&str; 36] = [
+const STATES: [&str; 39] = [
     "building",
     "deploying",
     "executing",
     "in_progress",
+    "inprogress",
+    "notready",
+    "notstarted",
     "not_ready",
     "not_started",
     "pending",
@@ -106,6 +113,11 @@ pub(super) fn says_pending(text: &str) -> bool {
         || (text.starts_with("NAME ") && shows_pods_to_be(text))
 }
 
+/// The same of a result, which may say so in ordinary words, too: such words of a refusal are why it was refused.
+pub(super) fn is_under_way(text: &str) -> bool {
+    says_pending(text) || told::says_so(text)
+}
+
 /// States of Kubernetes' pods whose containers are being made. One that is `Pending` may have no node to go to.
 const MAKING: [&str; 3] = [" ContainerCreating ", " PodInitializing ", " Init:"];
 
@@ -175,10 +187,31 @@ fn is_pending(text: &[u8]) -> bool {
         Some(b'a' | b'b' | b'd' | b'e' | b'i' | b'n' | b'p' | b'q' | b'r' | b's' | b'w' | 0x80..)
     );
     may && text.len() <= SENTENCE_BYTES_MAX
-        && (STATES
-            .iter()
-            .any(|state| state.len() == text.len() && begins(text, state))
-            || BEGINNINGS.iter().any(|words| begins(text, words)))
+        && (is_state(text) || BEGINNINGS.iter().any(|words| begins(text, words)))
+}
+
+/// Whether a text is one of [`STATES`].
+fn is_state(text: &[u8]) -> bool {
+    let is_it = |state: &&str| state.len() == text.len() && begins(text, state);
+    STATES.iter().any(is_it)
+}
+
+/// Lists of what is begun and comes to an end; of a list of one such thing, its state is what was asked for.
+const BEGUN: [&str; 9] = [
+    "jobs",
+    "builds",
+    "runs",
+    "deployments",
+    "executions",
+    "pipelines",
+    "exports",
+    "imports",
+    "operations",
+];
+
+/// Whether a member of this name lists what is begun and comes to an end.
+pub(super) fn lists_begun(key: &str) -> bool {
+    BEGUN.contains(&key)
 }
 
 /// Whether a short text says of something that it is still under way.
@@ -252,6 +285,12 @@ mod tests {
             "Em andamento, aguarde.",
             "Đang xử lý, vui lòng chờ.",
             "Waiting for deployment web: 1 of 3 updated replicas are available...",
+            r#"{"Status":"InProgress"}"#,
+            r#"{"ready":false}"#,
+            r#"{"running":true,"pid":7}"#,
+            r#"{"stage":"queued","progress":null}"#,
+            r#"{"jobs":[{"id":"j1","status":"running"}]}"#,
+            "Deployment is in progress.",
         ] {
             check(pending, true);
         }
@@ -259,6 +298,10 @@ mod tests {
             r#"{"id":"a1","state":"succeeded"}"#,
             r#"{"title":"running","state":"open"}"#,
             r#"{"tasks":[{"content":"sweep","status":"pending"}]}"#,
+            r#"[{"content":"sweep","status":"pending"}]"#,
+            r#"{"jobs":[{"status":"done"},{"status":"running"}]}"#,
+            r#"{"ready":true}"#,
+            r#"{"running":false}"#,
             "<status>completed</status>\n\n<exit_code>0</exit_code>",
             "<task><status>pending</status><title>sweep</title></task>",
             "<stdout>all is still running well, or so it seems</stdout>",

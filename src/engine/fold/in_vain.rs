@@ -1,0 +1,69 @@
+//! Tells deeds that change nothing from those that do: what is looked at after each of them stays as it was.
+//!
+//! What is written is news by itself, and usually who looks in between confirms it. But where one tool is answered by the same word
+//! each time, and one look between each two of its calls shows the same again and again, nothing comes of them: an editor that
+//! does not save, clicks beside a button. That holds only where the look is at what was written, or where the deeds differ in
+//! their places on a screen alone: who looks up the same rules before each letter gets on.
+
+use crate::engine::event::Manner;
+
+use super::Fold;
+use super::judge::Judged;
+use super::marks::CallMark;
+use super::outcome::Outcome;
+use super::question::{Relation, relation};
+
+/// Fewest equal looks before the present one, each after another deed.
+const LOOKS_MIN: usize = 6;
+
+impl Fold {
+    /// Whether a look shows what it has shown after each of several deeds, of which thus nothing came.
+    pub(super) fn shows_deeds_in_vain(&self, judged: &Judged<'_>) -> bool {
+        let is_look = judged.call.manner == Manner::Looks && judged.outcome == Outcome::Stale;
+        if !is_look || judged.is_terse() || judged.pending {
+            return false;
+        }
+        let sample = judged.call.input.sample();
+        let (mut looks, mut later) = (0, None::<&CallMark>);
+        for (place, mark) in self.recent.iter().rev().enumerate() {
+            // A deed and a look in turn, beginning with the deed.
+            if place % 2 == 1 {
+                if mark.key() != judged.key || mark.result() != judged.result {
+                    return false;
+                }
+                looks += 1;
+                continue;
+            }
+            let is_deed = mark.may_act && mark.outcome != Outcome::Failed;
+            let is_alike = |later: &CallMark| {
+                later.tool == mark.tool
+                    && later.result() == mark.result()
+                    && (is_of(sample, &mark.sample)
+                        || (is_at_place(&mark.sample)
+                            && relation(&mark.sample, &later.sample) == Relation::Numbered))
+            };
+            if !is_deed || later.is_some_and(|later| !is_alike(later)) {
+                return false;
+            }
+            later = Some(mark);
+        }
+        looks >= LOOKS_MIN
+    }
+}
+
+/// Whether a look names a thing, such as a file, that a deed names, too.
+fn is_of(look: &str, deed: &str) -> bool {
+    let mut names = look.split("\":\"").skip(1);
+    names.any(|value| {
+        let name = value.split('"').next().unwrap_or_default();
+        name.len() >= NAME_BYTES_MIN && deed.contains(&format!(":\"{name}\""))
+    })
+}
+
+/// Whether a deed is done at a place of a screen.
+fn is_at_place(deed: &str) -> bool {
+    (deed.contains("\"x\":") && deed.contains("\"y\":")) || deed.contains("\"coordinate\":")
+}
+
+/// Shortest name of a thing.
+const NAME_BYTES_MIN: usize = 3;

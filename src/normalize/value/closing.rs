@@ -1,0 +1,106 @@
+//! The end of what a program printed, where it says how it went.
+//!
+//! A result may still be JSON text as it comes here, in which the end of a line is written as two signs: what stands behind the
+//! last line is left out in either form.
+
+use std::borrow::Cow;
+
+use memchr::memmem::find;
+
+/// Beginnings of a last line, with which package managers and compilers close what they printed, in lower case.
+const CLOSINGS: [&str; 8] = [
+    "e: ",
+    "error: ",
+    "fatal: ",
+    "make: *** ",
+    "make[1]: *** ",
+    "npm err! ",
+    "npm error ",
+    "operable program or batch file",
+];
+
+/// How much of the end of a text is looked through for its last lines.
+pub(super) const LAST_LINES_BYTES_MAX: usize = 1_024;
+
+/// How much of the end of JSON text is undone from its escapes to see whether it is in a form that is known.
+const UNDONE_BYTES_MAX: usize = 4_096;
+
+/// How the ends of lines and tabs are written within JSON text.
+const BLANKS: [&str; 3] = ["\\n", "\\r", "\\t"];
+
+/// A text without the blanks behind its last line, and without the quotation mark that closes it.
+pub(in crate::normalize) fn without_blank_end(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_end_matches(|letter: char| letter.is_whitespace() || letter == '"');
+        let Some(shorter) = BLANKS.iter().find_map(|blank| rest.strip_suffix(blank)) else {
+            return rest;
+        };
+        rest = shorter;
+    }
+}
+
+/// The lines at the end of a text, the last one first.
+pub(super) fn last_lines(text: &str) -> impl Iterator<Item = &str> {
+    let end = end_of(without_blank_end(text), LAST_LINES_BYTES_MAX);
+    let break_of_lines = if end.contains('\n') { "\n" } else { "\\n" };
+    end.rsplit(break_of_lines)
+}
+
+/// Whether the last of several lines says that it failed.
+pub(super) fn closes_with_failure(text: &str) -> bool {
+    let mut lines = last_lines(text);
+    let last = lines.next().filter(|_| lines.next().is_some());
+    last.is_some_and(begins_closing)
+}
+
+/// Whether a line begins with one of [`CLOSINGS`].
+pub(super) fn begins_closing(line: &str) -> bool {
+    let starts = |words: &str| {
+        let start = line.as_bytes().get(..words.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
+    };
+    CLOSINGS.iter().any(|words| starts(words))
+}
+
+/// A text with one of these words near its end, as it was printed: of JSON text, the end is undone from its escapes.
+pub(super) fn printed_with<'t>(text: &'t str, words: &[&str]) -> Option<Cow<'t, str>> {
+    let near = end_of(text, LAST_LINES_BYTES_MAX);
+    let has = |word: &&str| find(near.as_bytes(), word.as_bytes()).is_some();
+    if !words.iter().any(has) {
+        return None;
+    }
+    if near.contains('\n') || !near.contains("\\n") {
+        return Some(Cow::Borrowed(text));
+    }
+    let end = end_of(without_blank_end(text), UNDONE_BYTES_MAX);
+    let undone = end.replace("\\r", "").replace("\\n", "\n");
+    Some(Cow::Owned(undone.replace("\\\"", "\"").replace("\\t", " ")))
+}
+
+/// So many bytes of the end of a text.
+fn end_of(text: &str, bytes: usize) -> &str {
+    let mut start = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{closes_with_failure, without_blank_end};
+
+    /// Given blanks behind the last line, as they are or as JSON text writes them, that line is the last one.
+    #[test]
+    fn blanks_end_no_text() {
+        for text in ["made\nerror: no", "made\\nerror: no"] {
+            for end in ["", "\n", "\\n\"", "\\r\\n\\r\\n\"", "\r\n\n", "\\n \\t\""] {
+                assert!(closes_with_failure(&format!("{text}{end}")), "{text}{end}");
+            }
+        }
+        assert!(!closes_with_failure("error: no\\nmended\\n\""));
+        assert_eq!(without_blank_end("\\n\""), "");
+        assert_eq!(without_blank_end("C:\\net"), "C:\\net");
+    }
+}
