@@ -15,7 +15,7 @@ use crate::engine::tool_name;
 
 use super::value::wide::trimmed;
 use super::value::{self, closing, failing};
-use super::{shell, wrappers};
+use super::{shell, verdict, wrappers};
 
 /// How far before the end of a result its exit code stands.
 const TAIL_BYTES_MAX: usize = 256;
@@ -128,6 +128,13 @@ pub(super) fn ended<'t>(
     } else if code == Some(0) && !shell::hides_code(&command()) {
         // The shell knows better than words do.
         None
+    } else if verdict::tells_failure(&command(), &printed) {
+        let failure = value::failure_of_call(&value::unquote(words(&printed)), arguments);
+        // That a test ran out of time is how it failed, and passes no more by itself than any other failure of it.
+        Some(Failure {
+            transient: failure.transient && !runs_tests(&command()),
+            ..failure
+        })
     } else {
         told()
     };
@@ -154,7 +161,7 @@ const EXIT_BYTES_MAX: usize = 40;
 
 /// Whether a result is nothing but a line by which a shell's tool says that a command took too long.
 fn says_timed_out(printed: &str) -> bool {
-    let line = trimmed(printed).trim_start_matches('"');
+    let line = trimmed(printed).trim_start_matches(['"', '[']);
     let start = line.get(..TIMED_OUT_LINE.len());
     start.is_some_and(|start| start.eq_ignore_ascii_case(TIMED_OUT_LINE))
         && line.len() <= LINE_BYTES_MAX
@@ -540,6 +547,9 @@ mod tests {
         check("make", "stop\n[exit code: 2]\n", "stop", Some("stop"));
         let by_tool = ended("run_tests", "{}", None, printed);
         assert!(by_tool.failure.is_some());
+        let late = "1) pays\n    Error: Timed out 5000ms waiting for a\n  1 failed\n    a.spec.ts:12:5 pays\n  6 passed (1.2s)";
+        let late = ended("bash", r#"{"command":"npx playwright test"}"#, None, late);
+        assert!(!late.failure.expect("a failure").transient);
     }
 
     /// Given a command that was ended because it took too long, that is its failure, whatever it had printed, and trying again

@@ -43,6 +43,7 @@ mod shell;
 mod texts;
 mod usage;
 mod value;
+mod verdict;
 mod workers;
 mod wrappers;
 

@@ -189,10 +189,78 @@ const TESTERS: [&str; 12] = [
 ];
 
 /// Programs that run tests when one of their arguments says so.
-const BUILDERS: [&str; 20] = [
-    "cargo", "go", "npm", "yarn", "pnpm", "bun", "deno", "make", "mvn", "mvnw", "gradle",
-    "gradlew", "dotnet", "swift", "mix", "bazel", "sbt", "just", "rake", "flutter",
+const BUILDERS: [&str; 21] = [
+    "cargo",
+    "go",
+    "npm",
+    "yarn",
+    "pnpm",
+    "bun",
+    "deno",
+    "make",
+    "mvn",
+    "mvnw",
+    "gradle",
+    "gradlew",
+    "dotnet",
+    "swift",
+    "mix",
+    "bazel",
+    "sbt",
+    "just",
+    "rake",
+    "flutter",
+    "playwright",
 ];
+
+/// Programs that check, compile or lay out what was written, and others that say at length how it went.
+const CHECKERS: [&str; 29] = [
+    "tsc",
+    "eslint",
+    "biome",
+    "prettier",
+    "mypy",
+    "pyright",
+    "ruff",
+    "flake8",
+    "pylint",
+    "javac",
+    "kotlinc",
+    "gcc",
+    "g++",
+    "clang",
+    "rustc",
+    "vite",
+    "next",
+    "webpack",
+    "rollup",
+    "esbuild",
+    "cypress",
+    "terraform",
+    "tofu",
+    "dbt",
+    "psql",
+    "pdflatex",
+    "xelatex",
+    "lualatex",
+    "latexmk",
+];
+
+/// Whether the last command of a line builds, checks or tests something, or sends commits. What is said behind it does not count.
+pub(super) fn builds(line: &str) -> bool {
+    let line = line.replace("2>&1", "");
+    let mut last = line.rsplit([';', '&', '\n']).map(|part| {
+        let mut words = words(part.split('|').next().unwrap_or_default());
+        (words.next().map(file_name), words.next())
+    });
+    last.find(|(program, _)| !matches!(program, None | Some("echo" | "true")))
+        .is_some_and(|(program, word)| {
+            let program = program.unwrap_or_default();
+            let all = [&TESTERS[..], &BUILDERS[..], &CHECKERS[..]];
+            all.iter().any(|all| all.contains(&program))
+                || (program == "git" && word == Some("push"))
+        })
+}
 
 /// Words before the program that a command is about.
 const PREFIXES: [&str; 14] = [

@@ -14,6 +14,17 @@ const DIGITS_MIN: usize = NUMBER_MIN.ilog10() as usize + 1;
 /// Shortest word of hex digits that is an abbreviated commit.
 const COMMIT_BYTES_MIN: usize = 7;
 
+/// Members that count the attempts.
+pub(super) const NAMES: [&str; 7] = [
+    "attempt",
+    "attempts",
+    "attempt_number",
+    "retry_count",
+    "retries",
+    "try_number",
+    "tries",
+];
+
 /// The text without the words that tell an attempt.
 pub(super) fn left_out(text: Written<'_>) -> Written<'_> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric();

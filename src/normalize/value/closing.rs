@@ -42,7 +42,15 @@ pub(in crate::normalize) fn without_blank_end(text: &str) -> &str {
 
 /// The lines at the end of a text, the last one first.
 pub(super) fn last_lines(text: &str) -> impl Iterator<Item = &str> {
-    let end = end_of(without_blank_end(text), LAST_LINES_BYTES_MAX);
+    last_lines_within(text, LAST_LINES_BYTES_MAX)
+}
+
+/// The same within so many bytes.
+pub(in crate::normalize) fn last_lines_within(
+    text: &str,
+    bytes: usize,
+) -> impl Iterator<Item = &str> {
+    let end = end_of(without_blank_end(text), bytes);
     let break_of_lines = if end.contains('\n') { "\n" } else { "\\n" };
     end.rsplit(break_of_lines)
 }

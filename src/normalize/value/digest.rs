@@ -392,7 +392,8 @@ impl<'h> Reader<'h> {
             let is_payload = self.how.payload_fields.iter().any(|field| field == key);
             map.members.add(key, value, is_volatile, is_payload);
         }
-        let is_drawn = !self.is_output && DRAWN.contains(&key);
+        let counts_attempts = self.says_no && attempts::NAMES.contains(&key);
+        let is_drawn = counts_attempts || (!self.is_output && DRAWN.contains(&key));
         if value.shape == Shape::Nothing || is_volatile || is_drawn {
             self.sample.take_back(member.place);
             self.numbers.take_back(member.numbers);

@@ -233,7 +233,7 @@ fn is_of_envelope(key: &str) -> bool {
 }
 
 /// Names of what went wrong, of which it is good that there is none.
-fn tells_mishaps(key: &str) -> bool {
+pub(super) fn tells_mishaps(key: &str) -> bool {
     [
         "error",
         "warning",

@@ -20,7 +20,7 @@ use super::refusal::{graphql_error, refusal, tells_of_thing};
 use super::response::error_told;
 use super::rpc;
 use super::sample::cut;
-use super::system::{begins_with_code, says_why};
+use super::system::{begins_with_code, says_what_was_met, says_why};
 use super::wide::trimmed_start;
 use super::{failure, failure_of_call, member, unquote};
 
@@ -127,6 +127,7 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
         || thrown_in_node(text).is_some()
         || complains(text)
         || begins_with_code(line)
+        || says_what_was_met(line)
         || (line.len() == text.len()
             && ((!is_dated(line) && says_why(line))
                 || is_turned_away(line)
@@ -499,6 +500,11 @@ mod tests {
             r"\u2577\n\u2502 Error: the state is locked",
             r"\u274c Error: no key",
             "[ERROR] no key",
+            "(psycopg2.errors.UndefinedColumn) column \"a\" does not exist\nLINE 1: select a",
+            "(sqlite3.OperationalError) no such table: a",
+            "Error fetching URL: 403 Client Error: Forbidden for url",
+            "002003 (42S02): SQL compilation error:\nObject 'A' does not exist.",
+            "kb_lookup() got an unexpected keyword argument 'q'",
             "Error - no key",
             "Tool execution failed",
             "Missing required parameter: database",
@@ -524,6 +530,10 @@ mod tests {
             "404 Client Errors in a day",
             "500 Main Street",
             "Error handling: a guide",
+            "Error logging in Rust: how it is done",
+            "(see sqlite3.Error) and so on",
+            "200303 (4 of 9): read",
+            "Why a() got an unexpected keyword argument 'b'",
             "src/error.rs:1: pub enum Error",
             "2026-11-18 ERROR: disk full",
             "[ERROR] disk full\n[INFO] disk mended",

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::beside::{Beside, Words};
 use super::digest::VOLATILE;
-use super::emptiness::Members;
+use super::emptiness::{Members, tells_mishaps};
 use super::hash::mix;
 use super::items::Items;
 use super::redact::names;
@@ -112,7 +112,7 @@ pub(super) struct List {
 #[derive(Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "five facts that do not depend on each other"
+    reason = "seven facts that do not depend on each other"
 )]
 pub(super) struct Map {
     pub(super) hash: u64,
@@ -123,6 +123,9 @@ pub(super) struct Map {
     pub(super) members: Members,
     pub(super) pending: bool,
     pub(super) denies: bool,
+    /// A member says that it did not go well, and another one lists faults: both together are a verdict.
+    goes_wrong: bool,
+    has_faults: bool,
     /// Of arguments: whether these are a shell's.
     pub(super) beside: Beside,
     /// Of arguments: a member names a secret that another one holds.
@@ -195,6 +198,9 @@ impl Map {
         self.pending |= value.is_yes() && UNDER_WAY.contains(&key);
         let is_state = value.denies && (value.shape == Shape::Map || pending::names_state(key));
         self.denies |= is_state || (value.is_no() && VERDICTS.contains(&key));
+        self.goes_wrong |= value.is_no() && matches!(key, "success" | "ok");
+        self.has_faults |= value.shape == Shape::List && !value.empty && tells_mishaps(key);
+        self.denies |= self.goes_wrong && self.has_faults;
         self.has_passage |= value.shape == Shape::Text && value.bytes >= PASSAGE_BYTES_MIN;
         let (masked, frame) = match role {
             Role::Volatile => (VOLATILE, VOLATILE),

@@ -146,11 +146,23 @@ pub(super) fn says_failed(text: &str) -> bool {
     text.starts_with("\u{d7} ")
         || FAILED.iter().any(|state| text.eq_ignore_ascii_case(state))
         || (text.contains('\t') && is_failed_row(text))
+        || is_verdict(text)
         || (text.starts_with("X ") && cut(text, SENTENCE_BYTES_MAX).contains(RUN))
 }
 
+/// `Validation FAILED: column email …`: a word or two, and in capitals that it failed.
+fn is_verdict(text: &str) -> bool {
+    let line = cut(text, SENTENCE_BYTES_MAX);
+    let what = line.split_once(" FAILED: ").map(|(what, _)| what);
+    what.is_some_and(|what| !what.is_empty() && what.split(' ').count() <= VERDICT_WORDS_MAX)
+}
+
+/// Most words of what has failed by such a verdict.
+const VERDICT_WORDS_MAX: usize = 2;
+
 /// States of what has ended and failed, and verdicts that say no, in lower case.
-const FAILED: [&str; 7] = [
+const FAILED: [&str; 8] = [
+    "fail",
     "failed",
     "failure",
     "error",
@@ -323,5 +335,39 @@ mod tests {
         ] {
             check(other, false);
         }
+    }
+
+    /// Given results, those are verdicts that say no that tell faults beside it, or that something has failed; what counts the
+    /// attempts makes such a no no other one.
+    #[test]
+    fn verdicts() {
+        let told = |result: &str| {
+            let output = output_json(&ToolSettings::PLAIN, result);
+            output.value().expect("a value").clone()
+        };
+        for no in [
+            r#"{"success":false,"failed":[{"column":"email"}]}"#,
+            r#"{"violations":["email"],"ok":false}"#,
+            r#"{"status":"FAIL","checks":[{"name":"email"}]}"#,
+            "Validation FAILED: column email: 412 unexpected values",
+        ] {
+            assert!(told(no).denies, "{no}");
+        }
+        for other in [
+            r#"{"success":false,"failed":[]}"#,
+            r#"{"success":true,"warnings":["old"]}"#,
+            r#"{"ok":false,"items":["a"]}"#,
+            "Which of the runs FAILED: all of them",
+            "FAILED: a",
+        ] {
+            assert!(!told(other).denies, "{other}");
+        }
+        let refused = |attempt: u8| {
+            let result = format!(r#"{{"accepted":false,"attempt":{attempt},"message":"Sign it"}}"#);
+            told(&result).masked
+        };
+        assert_eq!(refused(1), refused(2));
+        let counted = |attempt: u8| told(&format!(r#"{{"attempt":{attempt}}}"#)).masked;
+        assert_ne!(counted(1), counted(2));
     }
 }

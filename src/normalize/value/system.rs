@@ -62,6 +62,38 @@ pub(super) fn says_why(line: &str) -> bool {
     })
 }
 
+/// Whether a line says what a library met, or what a function could not do: `(psycopg2.errors.UndefinedColumn) …`, `Error
+/// fetching page: 403 …`, `f() got an unexpected keyword argument 'q'`.
+pub(super) fn says_what_was_met(line: &str) -> bool {
+    let named = line
+        .strip_prefix('(')
+        .and_then(|rest| rest.split_once(") "));
+    let is_name = |name: &str| {
+        let is_path = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '.' | '_');
+        let ends = name.ends_with("Error") || name.contains(".errors.");
+        name.contains('.') && name.chars().all(is_path) && ends
+    };
+    let doing = line
+        .strip_prefix("Error ")
+        .and_then(|rest| rest.split_once(": "));
+    let is_doing = |doing: &str| {
+        let word = doing.split(' ').next().unwrap_or_default();
+        word.ends_with("ing")
+            && !ABOUT_ERRORS.contains(&word)
+            && doing.split(' ').count() <= DOING_WORDS_MAX
+    };
+    let call = line.split_once("() got an unexpected keyword argument ");
+    named.is_some_and(|(name, _)| is_name(name))
+        || doing.is_some_and(|(doing, _)| is_doing(doing))
+        || call.is_some_and(|(name, _)| !name.contains(' '))
+}
+
+/// Words behind `Error` that say what is done about errors, and not what was done when one was met.
+const ABOUT_ERRORS: [&str; 5] = ["handling", "logging", "reporting", "tracking", "monitoring"];
+
+/// Most words of what was done.
+const DOING_WORDS_MAX: usize = 5;
+
 /// Whether a line begins with the code of an error: `ERROR 1045 (28000): …` of `MySQL`, `ORA-01017: …`, `error[E0432]: …`.
 pub(super) fn begins_with_code(line: &str) -> bool {
     let behind_code = |name: &str, digits: usize| {
@@ -73,7 +105,16 @@ pub(super) fn begins_with_code(line: &str) -> bool {
     };
     let mysql = behind_code("ERROR ", "1045".len());
     let oracle = behind_code("ORA-", "01017".len());
-    mysql.is_some_and(|rest| rest.starts_with(" ("))
+    // The number of the error, and the state in SQL's five signs: `002003 (42S02): …`.
+    let state = line.split_once(" (").and_then(|(code, rest)| {
+        let (state, rest) = rest.split_at_checked("42S02".len())?;
+        let is_code =
+            code.len() == "002003".len() && code.bytes().all(|sign| sign.is_ascii_digit());
+        let is_sign = |sign: u8| sign.is_ascii_digit() || sign.is_ascii_uppercase();
+        (is_code && state.bytes().all(is_sign)).then_some(rest)
+    });
+    state.is_some_and(|rest| rest.starts_with("): "))
+        || mysql.is_some_and(|rest| rest.starts_with(" ("))
         || oracle.is_some_and(|rest| rest.starts_with(':'))
         || line.starts_with("error[E")
 }

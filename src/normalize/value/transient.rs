@@ -50,6 +50,16 @@ const PHRASES: [&str; 36] = [
     "잠시 후",
 ];
 
+/// What is waited for in vain, or is ended for taking too long, however often it is tried; in lower case.
+const WILL_NOT_PASS: [&str; 6] = [
+    "waiting for locator",
+    "waiting for selector",
+    "waiting for element",
+    "not clickable",
+    "statement timeout",
+    "command timed out",
+];
+
 /// What asks for the same once more, where it does not blame what was given; in lower case.
 const ASKS_AGAIN: [&str; 2] = ["please try again", "please retry"];
 
@@ -66,6 +76,9 @@ const BEFORE_CODES: [&str; 4] = ["http", "status", "code", "error"];
 pub(super) fn is_transient(error: &str) -> bool {
     let text = cut(error.trim(), LOOKED_AT_BYTES_MAX).to_ascii_lowercase();
     let text = text.strip_prefix(SAID_OF_EVERYTHING).unwrap_or(&text);
+    if WILL_NOT_PASS.iter().any(|phrase| text.contains(phrase)) {
+        return false;
+    }
     PHRASES.iter().any(|phrase| text.contains(phrase))
         || has_code(text)
         || (ASKS_AGAIN.iter().any(|phrase| text.contains(phrase)) && !blames(text))
@@ -113,6 +126,9 @@ mod tests {
             "401 Unauthorized",
             "HTTP 404",
             "Connection refused",
+            "page.click: Timeout 30000ms exceeded.\nCall log:\n  - waiting for locator('#submit')",
+            "ERROR: canceling statement due to statement timeout",
+            "Command timed out after 2m 0.0s",
             "An error occurred while running the tool. Please try again. Error: no such table",
         ] {
             assert!(!is_transient(error), "{error}");
