@@ -13,6 +13,7 @@
 //!
 //! `EDDY_SEEDS=FROM..TO` runs other seeds than CI does; one seed replays alone as `EDDY_SEEDS=N..M` with M = N + 1.
 
+mod chains;
 mod process;
 mod workload;
 
@@ -34,10 +35,9 @@ use crate::engine::policy::Policy;
 use crate::engine::warning::{Warning, WarningState};
 use crate::engine::{Input, RunState, RunView, step};
 use crate::export::{Scripted, fix_shares};
-use crate::normalize::{Report, RunRef};
 use crate::shard::Clock;
 use process::{Process, settings, yield_often};
-use workload::{Dice, Request, Run, chain, requests, run};
+use workload::{Dice, Request, Run, requests, run};
 
 const BEGAN_MS: u64 = 1_700_000_000_000;
 
@@ -80,40 +80,6 @@ impl World {
             .collect();
         let to_send = requests(&runs, &mut dice);
         Self::of(dice, runs, to_send).await
-    }
-
-    /// A world of traces that are one run, of which each is told of in order, and then which they belong to.
-    async fn of_chain(seed: u64) -> Self {
-        let mut dice = Dice(seed);
-        let (runs, links, id) = chain(&mut dice);
-        let mut world = Self::of(dice, runs, Vec::new()).await;
-        world.one_run = Some(id);
-        for number in 0..world.runs.len() {
-            let trace = world.runs[number].trace;
-            let events = world.runs[number].events.clone();
-            for some in events.chunks(6) {
-                let run = RunRef {
-                    trace,
-                    ..RunRef::default()
-                };
-                let reports = vec![Report {
-                    run,
-                    events: some.to_vec(),
-                }];
-                world.to_send.push(Request {
-                    run: number,
-                    reports,
-                });
-                while !(world.to_send.is_empty() && world.process.waiting.is_empty()) {
-                    world.send();
-                    yield_often(10).await;
-                    world.process.hand.work();
-                    world.take_answers().await;
-                }
-            }
-        }
-        world.to_send = links;
-        world
     }
 
     async fn of(mut dice: Dice, runs: Vec<Run>, to_send: Vec<Request>) -> Self {
@@ -285,7 +251,7 @@ impl World {
     /// What was acknowledged is there, and what was announced is.
     async fn is_safe(&mut self) {
         if let Some(one_run) = self.one_run.clone() {
-            return self.has_each_call(one_run.to_string()).await;
+            return self.has_each_call(&one_run).await;
         }
         for (number, run) in self.runs.iter().enumerate() {
             let acknowledged = self
@@ -323,22 +289,6 @@ impl World {
                 "revision {revision} of {id:x} was announced, and is not there"
             );
         }
-    }
-
-    /// What was acknowledged of a chain is there; a run that moves is there twice for a while.
-    async fn has_each_call(&mut self, one_run: String) {
-        let expected: usize = self.acknowledged.values().map(Vec::len).sum();
-        // Runs move while they are looked at: who has gone on is where it goes, which is looked at after it.
-        let ids = self.runs.iter().rev().map(|run| hex(run.trace));
-        let ids: Vec<_> = ids.chain([one_run]).collect();
-        let mut found = BTreeMap::new();
-        for id in ids {
-            if let Some(view) = self.process.view(&id).await {
-                found.insert(view.run_id.clone(), view.tool_calls + view.model_calls);
-            }
-        }
-        let all: u64 = found.values().sum();
-        assert!(all >= expected as u64, "{found:?} of {expected}");
     }
 
     /// Without faults, everything gets done.
@@ -379,6 +329,9 @@ impl World {
 
     /// Every run is what the engine makes of its reports in one piece, and its open warnings were announced.
     async fn is_right(&mut self) {
+        if let Some(one_run) = self.one_run.clone() {
+            return self.is_one_run(&one_run).await;
+        }
         let delivered = self.all_delivered();
         for run in &self.runs {
             let found = self.process.view(&run.id).await;
@@ -480,14 +433,18 @@ fn directory() -> TempDir {
 }
 
 /// Plays a world to its end. Answers how often a process started in it.
-fn play(seed: u64) -> usize {
+fn play(seed: u64, is_chain: bool) -> usize {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        let mut world = World::new(seed).await;
+        let mut world = if is_chain {
+            World::of_chain(seed).await
+        } else {
+            World::new(seed).await
+        };
         for _ in 0..STEPS {
             world.step().await;
         }
@@ -498,34 +455,11 @@ fn play(seed: u64) -> usize {
     })
 }
 
-/// Plays a world whose traces are one run, which is said of them while everything goes wrong: in the end, each call is counted
-/// once.
-fn play_chain(seed: u64) -> usize {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime");
-    runtime.block_on(async {
-        let mut world = World::of_chain(seed).await;
-        for _ in 0..STEPS {
-            world.step().await;
-        }
-        world.come_to_rest().await;
-        let id = world.one_run.clone().expect("it is one");
-        let run = world.process.view(&id).await.expect("it is there");
-        let calls: usize = world.runs.iter().map(|run| run.events.len()).sum();
-        assert_eq!(run.tool_calls + run.model_calls, calls as u64);
-        assert_eq!(world.process.shards.run_count(), 1);
-        world.starts
-    })
-}
-
 /// Plays those of the seeds that leave this remainder.
-fn play_some(seeds: Range<u64>, threads: u64, remainder: u64, play: fn(u64) -> usize) -> usize {
+fn play_some(seeds: Range<u64>, threads: u64, remainder: u64, is_chain: bool) -> usize {
     let mut starts = 0;
     for seed in seeds.filter(|seed| seed % threads == remainder) {
-        match catch_unwind(|| play(seed)) {
+        match catch_unwind(|| play(seed, is_chain)) {
             Ok(more) => starts += more,
             Err(panic) => {
                 eprintln!("seed {seed} fails; alone: EDDY_SEEDS={seed}..{}", seed + 1);
@@ -540,22 +474,22 @@ fn play_some(seeds: Range<u64>, threads: u64, remainder: u64, play: fn(u64) -> u
 /// faults stop everything comes to the state that it would have without them.
 #[test]
 fn whatever_happens_nothing_is_lost() {
-    play_all(seeds(SEEDS), play);
+    play_all(seeds(SEEDS), false);
 }
 
 /// Given any seed, traces that turn out to be one run are one in the end, with all that was acknowledged of each.
 #[test]
 fn whatever_happens_traces_become_one_run() {
-    play_all(seeds(CHAIN_SEEDS), play_chain);
+    play_all(seeds(CHAIN_SEEDS), true);
 }
 
-fn play_all(seeds: Range<u64>, play: fn(u64) -> usize) {
+fn play_all(seeds: Range<u64>, is_chain: bool) {
     let threads = available_parallelism().map_or(1, |cores| cores.get() as u64);
     let starts: usize = thread::scope(|scope| {
         let playing: Vec<_> = (0..threads)
             .map(|remainder| {
                 let seeds = seeds.clone();
-                scope.spawn(move || play_some(seeds, threads, remainder, play))
+                scope.spawn(move || play_some(seeds, threads, remainder, is_chain))
             })
             .collect();
         let starts = playing

@@ -52,7 +52,7 @@ pub(super) fn run(number: u8, dice: &mut Dice) -> Run {
 }
 
 /// Something that happens in a trace: mostly a call, of few kinds, so that there are loops.
-fn event(trace: TraceId, place: usize, variety: usize, dice: &mut Dice) -> Event {
+pub(super) fn event(trace: TraceId, place: usize, variety: usize, dice: &mut Dice) -> Event {
     let id = u64::from(trace.0[0]) << 32 | (place as u64 + 1);
     let start_ns = (BEGAN_MS - 600_000 + 1_000 * place as u64) * 1_000_000;
     let value = |of: usize| {
@@ -138,46 +138,7 @@ pub(super) fn requests(runs: &[Run], dice: &mut Dice) -> Vec<Request> {
     requests
 }
 
-/// Long traces that are one run, of which nobody says so yet: the calls of each lie before, behind or among those of the others.
-/// And the requests that say of each which other it continues, or what the run is called; and under which id it is in the end.
-pub(super) fn chain(dice: &mut Dice) -> (Vec<Run>, Vec<Request>, Text) {
-    let traces = 2 + dice.below(4) as u8;
-    let mut runs: Vec<Run> = (0..traces).map(|number| run(number, dice)).collect();
-    let mut links = Vec::new();
-    let name = dice.one_in(2).then(|| Text::from("name"));
-    for number in 0..runs.len() {
-        let (from, calls) = (150 * dice.below(3), 1 + dice.below(120));
-        let trace = runs[number].trace;
-        let events = (from..from + calls).map(|place| event(trace, place, 3, dice));
-        runs[number].events = events.collect();
-        runs[number].is_named = false;
-        let (continues, run_id) = match number.checked_sub(1) {
-            Some(_) => (Some(runs[dice.below(number)].trace), None),
-            None => (None, name.clone()),
-        };
-        let link = Request {
-            run: number,
-            reports: vec![Report {
-                run: RunRef {
-                    trace,
-                    run_id,
-                    continues,
-                    ..RunRef::default()
-                },
-                events: Vec::new(),
-            }],
-        };
-        if dice.one_in(4) {
-            links.push(link.clone());
-        }
-        links.push(link);
-    }
-    shuffle(&mut links, dice);
-    let first = format!("{:02x}", runs[0].trace.0[0]).repeat(16);
-    (runs, links, name.unwrap_or_else(|| first.into()))
-}
-
-fn shuffle<T>(all: &mut [T], dice: &mut Dice) {
+pub(super) fn shuffle<T>(all: &mut [T], dice: &mut Dice) {
     for index in (1..all.len()).rev() {
         all.swap(index, dice.below(index + 1));
     }
