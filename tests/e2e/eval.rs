@@ -118,13 +118,37 @@ fn the_table_fits_its_terminal() {
     assert_eq!((rows(&both), rows(&one)), (2, 1), "{both}{one}");
 }
 
+/// Given runs on standard input, they are measured as those of a file; what is wrong with them is said of it.
+#[test]
+fn standard_input_is_a_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let given = |text: &str| {
+        let file = dir.path().join("input");
+        fs::write(&file, text).expect("written");
+        let output = eddy()
+            .args(["eval", "-", "--json"])
+            .stdin(fs::File::open(&file).expect("it is there"))
+            .output();
+        output.expect("the program runs")
+    };
+    let output = given(&run("stuck", Some(true), 12, |_| (1, 1)));
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+    assert_eq!(answer["datasets"][0]["f1"], 1.0, "{answer}");
+    let output = given("none");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.starts_with("eddy: standard input: "), "{error}");
+}
+
 /// Given a file that is not there, or that is none of events, the failure names it.
 #[test]
 fn strange_files_are_named() {
-    let output = eddy()
-        .args(["eval", "nowhere.jsonl"])
-        .output()
-        .expect("the program runs");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("nowhere.jsonl"));
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    for file in ["nowhere.jsonl", manifest] {
+        let output = eddy().args(["eval", file]).output();
+        let output = output.expect("the program runs");
+        assert_eq!(output.status.code(), Some(1));
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains(&format!("{file}: ")), "{error}");
+    }
 }

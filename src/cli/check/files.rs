@@ -37,7 +37,7 @@ const DELIMITED: &str =
     "protobuf is read as requests one after another, each behind its length as a varint";
 
 /// The path that stands for standard input.
-const STANDARD_INPUT: &str = "-";
+pub(in crate::cli) const STANDARD_INPUT: &str = "-";
 
 /// What some editors put before a text: UTF-8's mark of its byte order, which it has none of.
 pub(in crate::cli) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -358,7 +358,8 @@ fn unzipped(bytes: &[u8]) -> io::Result<Cow<'_, [u8]>> {
     Ok(Cow::Owned(plain))
 }
 
-fn wrong(path: &Path, error: impl Display) -> Failure {
+/// What could not be read, and why.
+pub(in crate::cli) fn wrong(path: &Path, error: impl Display) -> Failure {
     if path == Path::new(STANDARD_INPUT) {
         return Failure::Other(format!("standard input: {error}"));
     }

@@ -27,7 +27,7 @@ use crate::render::text::{Look, clean, counted};
 mod files;
 mod replay;
 
-pub(super) use files::BYTE_ORDER_MARK;
+pub(super) use files::{BYTE_ORDER_MARK, STANDARD_INPUT, wrong};
 
 /// Most runs that are shown one by one to a person; a table lists them all.
 const PAGES_MAX: usize = 10;
@@ -46,7 +46,7 @@ pub(super) struct CheckArgs {
     #[arg(long)]
     json: bool,
     /// Permute spans and log records before they are read, always the same way for the same number
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", allow_negative_numbers = true)]
     shuffle: Option<u64>,
 }
 

@@ -6,14 +6,14 @@
 //! succeeded is shown, because it is most likely a false alarm.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
+use std::io::{self, BufRead, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 
 use super::ConfigArgs;
-use super::check::BYTE_ORDER_MARK;
+use super::check::{BYTE_ORDER_MARK, STANDARD_INPUT, wrong};
 use super::failure::{Failure, answer, answer_json};
 use crate::config;
 use crate::normalize::events_file;
@@ -27,7 +27,7 @@ use watch::Verdict;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct EvalArgs {
-    /// Labelled runs in the events format
+    /// Labelled runs in the events format; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -53,12 +53,11 @@ pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
     }
     let mut verdicts = Vec::new();
     for file in &args.files {
-        let wrong =
-            |error: &dyn std::fmt::Display| Failure::Other(format!("{}: {error}", file.display()));
-        let bytes = opened(file).map_err(|error| wrong(&error))?;
-        let runs = events_file::runs(bytes, &settings.policy).map_err(|error| wrong(&error))?;
+        let bytes = opened(file).map_err(|error| wrong(file, error))?;
+        let runs =
+            events_file::runs(bytes, &settings.policy).map_err(|error| wrong(file, error))?;
         for run in runs {
-            let run = run.map_err(|error| wrong(&error))?;
+            let run = run.map_err(|error| wrong(file, error))?;
             verdicts.push(watch::judge(run, &settings.policy));
         }
     }
@@ -77,9 +76,13 @@ pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
     answer(&score::table(width, profile, &datasets))
 }
 
-/// A file without the mark of its byte order that some editors put before a text.
-fn opened(path: &Path) -> io::Result<BufReader<File>> {
-    let mut bytes = BufReader::new(File::open(path)?);
+/// A file, or standard input, without the mark of its byte order that some editors put before a text.
+fn opened(path: &Path) -> io::Result<Box<dyn BufRead>> {
+    let mut bytes: Box<dyn BufRead> = if path == Path::new(STANDARD_INPUT) {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(BufReader::new(File::open(path)?))
+    };
     if bytes.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
         bytes.consume(BYTE_ORDER_MARK.len());
     }
@@ -117,8 +120,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 }
 
 fn write_verdicts(path: &Path, verdicts: &[Verdict]) -> Result<(), Failure> {
-    let wrong =
-        |error: std::io::Error| Failure::Other(format!("writing {}: {error}", path.display()));
+    let wrong = |error: io::Error| Failure::Other(format!("writing {}: {error}", path.display()));
     let mut out = BufWriter::new(File::create(path).map_err(wrong)?);
     for verdict in verdicts {
         let line = serde_json::to_string(verdict).expect("a verdict is plain data");
