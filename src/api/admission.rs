@@ -125,7 +125,9 @@ impl Admission {
             return too_long();
         }
         let Some(permit) = self.permit(path) else {
-            return no_permit(&request);
+            let refused = no_permit(&request);
+            discard(request, self.arrival_max).await;
+            return refused;
         };
         let is_session = [SESSION, REFLECTION].contains(&path);
         let is_health = [CHECK, WATCH].contains(&path);

@@ -25,7 +25,7 @@ use super::admission::STREAMS;
 use super::deadline::ended_by;
 use super::error::failure;
 use super::page;
-use crate::listener::{Listener, Tenant, Tokens, UNAUTHENTICATED, is_grpc};
+use crate::listener::{DISCARD_MAX, Listener, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
 
 /// Paths that need no token, beside those of the page.
 const OPEN_PATHS: [&str; 4] = [
@@ -59,8 +59,14 @@ pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, listener: &Listener) -> 
         .address()
         .is_ok_and(|address| address.ip().is_loopback())
     {
-        let check =
-            |request: Request, next: Next| pass(is_for_here(&request), request, next, foreign_name);
+        let check = async |request: Request, next: Next| {
+            if is_for_here(&request) {
+                return next.run(request).await;
+            }
+            let refused = foreign_name(&request);
+            discard(request, DISCARD_MAX).await;
+            refused
+        };
         return routes.layer(from_fn(check));
     }
     routes
@@ -77,7 +83,9 @@ fn behind_tokens(routes: BTreeMap<Tenant, Router>, tokens: Tokens) -> Router {
         let revoked = revoked.map(|tenant| tokens.revoked(request.headers(), tenant));
         async move {
             let Some(theirs) = theirs else {
-                return unauthenticated(&request);
+                let refused = unauthenticated(&request);
+                discard(request, DISCARD_MAX).await;
+                return refused;
             };
             let is_grpc = is_grpc(&request);
             let response = theirs.oneshot(request).await.into_response();
@@ -116,18 +124,6 @@ fn until(
         let body = tonic::body::Body::new(body);
         Body::new(ended_by(revoked, body, is_grpc))
     })
-}
-
-async fn pass(
-    is_allowed: bool,
-    request: Request,
-    next: Next,
-    refuse: fn(&Request) -> Response,
-) -> Response {
-    if is_allowed {
-        return next.run(request).await;
-    }
-    refuse(&request)
 }
 
 /// Whether a request names this machine in a way that cannot be borrowed. Browsers always name somebody.

@@ -123,7 +123,6 @@ pub struct RunState {
     /// When it was last heard of, milliseconds since 1970.
     pub(crate) heard_ms: u64,
     pub(crate) closed: bool,
-    pub(crate) end_announced: bool,
     /// The highest revision of what was announced and is not remembered.
     pub(crate) forgotten_revision: u32,
     pub(crate) published: VecDeque<Published>,

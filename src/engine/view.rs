@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use serde::{Deserialize, Serialize};
-
 use super::event::Text;
 use super::fold::Fold;
 use super::fold::marks::CallMark;
@@ -21,8 +19,7 @@ pub use super::fold::work::AgentWork;
 pub use super::health::Status;
 
 /// Whether and how a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// More may come.
     Open,

@@ -42,8 +42,7 @@ impl Severity {
 }
 
 /// Whether a warning still holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarningState {
     /// It holds.
     Open,
@@ -63,7 +62,7 @@ impl WarningState {
 }
 
 /// A warning as it is shown, sent and stored with an alert.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Warning {
     /// Stable hash of run id, rule and group; shown as sixteen hexadecimal digits.
     pub id: u64,
@@ -96,10 +95,8 @@ pub struct Warning {
     /// Cost of the loop in millionths of a US dollar, where costs are known.
     pub cost_microusd: u64,
     /// What the guard last answered because of it; `None` where it said nothing.
-    #[serde(default)]
     pub verdict: Option<VerdictKind>,
     /// The guard only observed: it answered `ALLOW` whatever the verdict.
-    #[serde(default)]
     pub verdict_observed: bool,
     /// What happened, in a sentence.
     pub what_happened: String,
@@ -109,23 +106,17 @@ pub struct Warning {
     pub what_to_try: String,
 }
 
-/// What one step changed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Change {
-    /// A warning was raised, grew, was resolved or re-opened.
-    Warning {
-        /// Which of these.
-        kind: ChangeKind,
-        /// The warning as it now is.
-        warning: Box<Warning>,
-    },
-    /// The run ended: it failed, or it has been quiet for the idle time.
-    RunEnded,
+/// What one step changed: a warning was raised, grew, was resolved or re-opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Which of these.
+    pub kind: ChangeKind,
+    /// The warning as it now is.
+    pub warning: Warning,
 }
 
 /// How a warning changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
     /// It is new.
     Raised,

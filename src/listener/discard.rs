@@ -10,6 +10,9 @@ use http_body_util::BodyExt;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+/// How long the rest of a request is listened to whose sender may not ask here at all, so that it hears the answer.
+pub const DISCARD_MAX: Duration = Duration::from_secs(5);
+
 /// Most bytes that are read only to be forgotten. OTLP recommends senders to stay below.
 const BYTES_MAX: usize = 64 << 20;
 

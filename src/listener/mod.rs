@@ -22,7 +22,7 @@ mod token;
 
 pub use connection::{Connection, failed_handshakes};
 pub use connection_limit::ConnectionLimit;
-pub use discard::discard;
+pub use discard::{DISCARD_MAX, discard};
 pub use peer::{Peer, Soon};
 pub(crate) use pem::{NOT_ITS_KEY, certificates_in, key_in};
 pub use tls::{TlsFiles, TlsVersion};

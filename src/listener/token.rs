@@ -6,7 +6,6 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
@@ -17,13 +16,10 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tokio::sync::watch;
 
 use super::throttle::Throttle;
-use super::{Fault, discard, read_file};
+use super::{DISCARD_MAX, Fault, discard, read_file};
 
 /// Longest token in bytes. Those that programs make are 32 to 64; signed ones may have a kibibyte.
 const BYTES_MAX: usize = 2048;
-
-/// How long the rest of a request without a good token is listened to, so that its sender hears the answer.
-const DISCARD_MAX: Duration = Duration::from_secs(5);
 
 /// What somebody without a good token is told.
 pub const UNAUTHENTICATED: &str = "this address asks for a token: send the header `authorization: Bearer TOKEN` with one that its configuration knows";

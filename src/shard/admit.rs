@@ -23,26 +23,22 @@ use super::{NamedPolicy, Settings, Shards, Shared, swarm};
 const NEARLY: usize = 16;
 
 /// Why a request was not taken.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A shard holds as much as it may: send it again, later.
-    #[error("too many reports are waiting; send them again in {} ms", retry_after.as_millis())]
     Overloaded {
         /// When to try again. Grows while requests are refused, and differs from sender to sender.
         retry_after: Duration,
     },
     /// There are far more runs than are to be kept, or would be with those that the request begins: send it again, later.
-    #[error("there are too many runs; send the reports again in {} ms", retry_after.as_millis())]
     Crowded {
         /// When to try again; see [`Refusal::Overloaded`].
         retry_after: Duration,
     },
     /// The daemon is leaving: send it to the next one.
-    #[error("the daemon is stopping")]
     Stopping,
     /// The store failed, or could not be read. Nothing more is acknowledged until it has been opened anew, which the daemon sees
     /// to: send it again, later.
-    #[error("the store has failed; nothing can be committed")]
     Failed,
 }
 

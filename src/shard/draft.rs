@@ -98,29 +98,22 @@ impl Draft {
 
     /// Makes alerts of what changed with a run's warnings.
     pub(super) fn announce(&mut self, changes: Vec<Change>, state: &RunState, policy: &Policy) {
-        let warnings: Vec<_> = changes
-            .into_iter()
-            .filter_map(|change| match change {
-                Change::Warning { kind, warning } => Some((kind, warning)),
-                Change::RunEnded => None,
-            })
-            .collect();
-        if warnings.is_empty() {
+        if changes.is_empty() {
             return;
         }
         let score = state.score(policy);
         let trace = state.trace();
         self.turn
             .alerts
-            .extend(warnings.into_iter().map(|(kind, warning)| Alert {
+            .extend(changes.into_iter().map(|change| Alert {
                 cursor: 0,
                 at_ms: self.turn.at_ms,
-                change: kind,
+                change: change.kind,
                 run_id: state.id().clone(),
                 trace,
                 service: state.service().cloned(),
                 score,
-                warning: *warning,
+                warning: change.warning,
             }));
     }
 }

@@ -1,6 +1,8 @@
 //! Listeners with locks: certificates and tokens, as senders and askers meet them.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -128,6 +130,30 @@ fn tokens_are_asked_for_at_every_address() {
         !refused.status.success() && said.contains("asks for a token"),
         "{said}"
     );
+}
+
+/// Given who may not ask, and still writes when it is refused, the answer is heard each time.
+#[test]
+fn refusals_are_heard_by_who_still_writes() {
+    const BODY: usize = 3 << 20;
+    let refused = |daemon: &Daemon, host: &str| {
+        let mut peer = TcpStream::connect(daemon.api).expect("it listens");
+        let head = format!(
+            "POST /v1/guard/check HTTP/1.1\r\nHost: {host}\r\nContent-Length: {BODY}\r\n\r\n"
+        );
+        peer.write_all(head.as_bytes()).expect("the head is read");
+        peer.write_all(&vec![b' '; BODY]).expect("the body is read");
+        let mut status = [0; 12];
+        peer.read_exact(&mut status).expect("it is answered");
+        String::from_utf8_lossy(&status).into_owned()
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let open = Daemon::start(directory.path());
+    let (_directory, closed) = configured("service: {api: {auth: {tokens: [{token: for-api}]}}}\n");
+    for _ in 0..10 {
+        assert_eq!(refused(&open, "elsewhere.example"), "HTTP/1.1 403");
+        assert_eq!(refused(&closed, "localhost"), "HTTP/1.1 401");
+    }
 }
 
 /// Given a token's file that gets another token, streams that began with the one of before end: over gRPC, with the reason. Without

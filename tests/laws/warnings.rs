@@ -17,10 +17,7 @@ fn warnings_are_raised_once_and_grow() {
     law(&run(200), |events, policy| {
         let (state, changes) = deliver(policy, &one_by_one(&sorted(events)));
         let mut known: BTreeMap<u64, (u32, u64, WarningState)> = BTreeMap::new();
-        for change in changes {
-            let Change::Warning { kind, warning } = change else {
-                continue;
-            };
+        for Change { kind, warning } in changes {
             let before = known.insert(warning.id, (warning.revision, warning.count, warning.state));
             match (kind, before) {
                 (ChangeKind::Raised, before) => assert_eq!((before, warning.revision), (None, 1)),
@@ -70,17 +67,14 @@ fn what_becomes_known_later_is_told() {
         shuffle(&mut events, 7);
         let (state, changes) = deliver(policy, &one_by_one(&events));
         let mut told = BTreeMap::new();
-        for change in changes {
-            let Change::Warning { warning, .. } = change else {
-                continue;
-            };
+        for Change { warning, .. } in changes {
             let before = told.insert(warning.id, warning.clone());
             let same = |warning: &Warning| (warning.count, warning.severity, warning.state);
             let is_told_more = before.is_some_and(|before| same(&before) == same(&warning));
             later.set(later.get() + usize::from(is_told_more));
         }
         for warning in state.view(policy).warnings {
-            let told = &*told[&warning.id];
+            let told = &told[&warning.id];
             for (was_told, is_known) in [
                 (told.agent.is_some(), warning.agent.is_some()),
                 (told.tool.is_some(), warning.tool.is_some()),
@@ -123,10 +117,7 @@ fn every_loop_of_a_long_run_is_told_of() {
         events.extend(calls(&tool, thing + 2, 30, 2));
         let before = told.clone();
         for event in events {
-            for change in tell(&mut state, vec![event], policy) {
-                let Change::Warning { kind, warning } = change else {
-                    continue;
-                };
+            for Change { kind, warning } in tell(&mut state, vec![event], policy) {
                 let revision = told.get(&warning.id).map_or(0, |(revision, _)| *revision);
                 assert!(warning.revision > revision, "{kind:?} {warning:?}");
                 told.insert(warning.id, (warning.revision, kind));

@@ -46,9 +46,12 @@ pub(super) fn judge(run: EventsRun, policy: &Policy) -> Verdict {
             service: None,
             events: told.to_vec(),
         };
-        for rule in flags(step(&mut state, &input, policy), &mut critical) {
-            rules.insert(rule);
-            first_flag_event.get_or_insert(number);
+        for Change { warning, .. } in step(&mut state, &input, policy) {
+            if warning.severity >= Severity::Warning {
+                rules.insert(warning.rule);
+                critical |= warning.severity == Severity::Critical;
+                first_flag_event.get_or_insert(number);
+            }
         }
     }
     Verdict {
@@ -61,17 +64,6 @@ pub(super) fn judge(run: EventsRun, policy: &Policy) -> Verdict {
         label: run.label,
         succeeded: run.outcome.as_deref() == Some("success"),
     }
-}
-
-/// The rules whose warnings are open and grave enough to flag a run.
-fn flags(changes: Vec<Change>, critical: &mut bool) -> impl Iterator<Item = Rule> {
-    changes.into_iter().filter_map(|change| match change {
-        Change::Warning { warning, .. } if warning.severity >= Severity::Warning => {
-            *critical |= warning.severity == Severity::Critical;
-            Some(warning.rule)
-        }
-        _ => None,
-    })
 }
 
 /// The number `i` of an event in its line: the events format makes span ids of the numbers from 1.

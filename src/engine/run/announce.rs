@@ -7,9 +7,9 @@ use std::cmp::Reverse;
 use crate::engine::bounded::push_bounded;
 use crate::engine::event::Text;
 use crate::engine::fold::Fold;
-use crate::engine::view::{Ended, shown, warning_id};
+use crate::engine::view::{shown, warning_id};
 use crate::engine::warning::kept::Kept;
-use crate::engine::warning::{Change, ChangeKind, Rule, Severity, Warning, WarningState};
+use crate::engine::warning::{Change, ChangeKind, Rule, Warning, WarningState};
 
 use super::RunState;
 
@@ -29,10 +29,7 @@ pub(crate) const PUBLISHED_MAX: usize = 48;
 pub(crate) struct Published {
     pub(crate) id: u64,
     pub(crate) revision: u32,
-    pub(crate) count: u64,
-    pub(crate) severity: Severity,
-    pub(crate) state: WarningState,
-    /// The warning itself, kept to be able to resolve it if late reports take it back.
+    /// The warning as it was then, kept to be able to resolve it if late reports take it back.
     pub(crate) kept: Kept,
 }
 
@@ -41,17 +38,14 @@ impl RunState {
     #[must_use]
     pub fn warns(&self) -> bool {
         let mut published = self.published.iter();
-        published.any(|known| known.state == WarningState::Open)
+        published.any(|known| known.kept.open)
     }
 
     /// Resolves what was announced and is open, for a run that goes on under another id, or is forgotten.
     #[must_use]
     pub fn retire(&mut self) -> Vec<Change> {
         let run_id = self.id.clone();
-        let open = self
-            .published
-            .iter_mut()
-            .filter(|known| known.state == WarningState::Open);
+        let open = self.published.iter_mut().filter(|known| known.kept.open);
         open.map(|known| known.take_back(&run_id)).collect()
     }
 
@@ -85,18 +79,18 @@ impl RunState {
     pub fn take_back(&self, announced: impl IntoIterator<Item = Warning>) -> Vec<Change> {
         let is_open = |warning: &Warning| {
             let mut known = self.published.iter();
-            known.any(|known| known.id == warning.id && known.state == WarningState::Open)
+            known.any(|known| known.id == warning.id && known.kept.open)
         };
         let open = announced
             .into_iter()
             .filter(|warning| warning.state == WarningState::Open && !is_open(warning));
-        let over = open.map(|warning| Change::Warning {
+        let over = open.map(|warning| Change {
             kind: ChangeKind::Resolved,
-            warning: Box::new(Warning {
+            warning: Warning {
                 revision: warning.revision + 1,
                 state: WarningState::Resolved,
                 ..warning
-            }),
+            },
         });
         over.collect()
     }
@@ -120,15 +114,10 @@ impl RunState {
         let run_id = &self.id;
         let is_kept = |known: &Published| tip.warnings.iter().any(|kept| known.kept.is_same(kept));
         for known in &mut self.published {
-            if known.state == WarningState::Open && !is_kept(known) {
+            if known.kept.open && !is_kept(known) {
                 changes.push(known.take_back(run_id));
             }
         }
-        let ended = self.ended(&tip) != Ended::Open;
-        if ended && !self.end_announced {
-            changes.push(Change::RunEnded);
-        }
-        self.end_announced = ended;
         self.tip = Some(tip);
         changes
     }
@@ -149,10 +138,10 @@ impl RunState {
             self.remember_published(known);
             return;
         };
-        let kind = match (known.state, kept.state()) {
-            (WarningState::Open, WarningState::Resolved) => ChangeKind::Resolved,
-            (WarningState::Resolved, WarningState::Open) => ChangeKind::Reopened,
-            _ if known.severity == kept.severity
+        let kind = match (known.kept.open, kept.open) {
+            (true, false) => ChangeKind::Resolved,
+            (false, true) => ChangeKind::Reopened,
+            _ if known.kept.severity == kept.severity
                 && known.kept.verdict == kept.verdict
                 && !known.is_worth_an_update(kept.count, growth)
                 && !known.leaves_out(kept) =>
@@ -168,7 +157,7 @@ impl RunState {
     /// Remembers what was announced of one more warning. The first one that is resolved is forgotten for it.
     fn remember_published(&mut self, known: Published) {
         if self.published.len() >= PUBLISHED_MAX {
-            let is_resolved = |known: &Published| known.state == WarningState::Resolved;
+            let is_resolved = |known: &Published| !known.kept.open;
             let place = self.published.iter().position(is_resolved).unwrap_or(0);
             let forgotten = self.published.remove(place);
             let revision = forgotten.map_or(0, |known| known.revision);
@@ -190,25 +179,23 @@ impl Published {
         Self {
             id,
             revision,
-            count: kept.count,
-            severity: kept.severity,
-            state: kept.state(),
             kept: kept.clone(),
         }
     }
 
     fn change(&self, run_id: &Text, kind: ChangeKind, fails: Option<bool>) -> Change {
-        Change::Warning {
+        Change {
             kind,
-            warning: Box::new(shown(run_id, &self.kept, self.revision, fails)),
+            warning: shown(run_id, &self.kept, self.revision, fails),
         }
     }
 
     /// Whether a count is worth saying after the one that was said: every step up to ten, then whenever it has grown so much,
     /// so that a loop of a hundred thousand calls makes a hundred alerts. The run itself always shows the true count.
     fn is_worth_an_update(&self, count: u64, growth: u64) -> bool {
-        let few = count <= EVERY_COUNT_UP_TO && count != self.count;
-        few || count < self.count || count.saturating_mul(100) >= self.count.saturating_mul(growth)
+        let said = self.kept.count;
+        let few = count <= EVERY_COUNT_UP_TO && count != said;
+        few || count < said || count.saturating_mul(100) >= said.saturating_mul(growth)
     }
 
     /// Whether something is known now that was not when it was announced: whose it is, which spans show it, or what it costs. A
@@ -228,7 +215,6 @@ impl Published {
 
     fn take_back(&mut self, run_id: &Text) -> Change {
         self.revision += 1;
-        self.state = WarningState::Resolved;
         self.kept.open = false;
         self.change(run_id, ChangeKind::Resolved, None)
     }

@@ -9,14 +9,12 @@ use crate::engine::event::Text;
 use crate::engine::fold::Packed;
 use crate::engine::run::announce::Published;
 use crate::engine::run::is_swarm;
-use crate::engine::warning::WarningState;
 use crate::engine::window::Window;
 use crate::engine::window::place::Place;
 use crate::engine::{RunState, Service};
 use crate::store::turn::{IndexKey, SavedRun};
 
 use super::RecordError;
-use super::alert::{severity_number, severity_numbered};
 use super::fold::FoldRecord;
 use super::kept::KeptRecord;
 use super::tables::{TablesReader, TablesRecord, TablesWriter};
@@ -63,8 +61,6 @@ struct StateRecord {
     published: Vec<PublishedRecord>,
     #[prost(bool, tag = "13")]
     closed: bool,
-    #[prost(bool, tag = "14")]
-    end_announced: bool,
     #[prost(uint64, tag = "15")]
     late: u64,
     #[prost(uint64, tag = "16")]
@@ -98,12 +94,6 @@ struct PublishedRecord {
     id: u64,
     #[prost(uint32, tag = "2")]
     revision: u32,
-    #[prost(uint64, tag = "3")]
-    count: u64,
-    #[prost(uint32, tag = "4")]
-    severity: u32,
-    #[prost(bool, tag = "5")]
-    resolved: bool,
     #[prost(message, optional, tag = "6")]
     kept: Option<KeptRecord>,
 }
@@ -149,7 +139,6 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         published,
         forgotten_revision,
         closed,
-        end_announced,
         late,
         repeated,
         tip: _,
@@ -177,7 +166,6 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
             .collect(),
         forgotten_revision: *forgotten_revision,
         closed: *closed,
-        end_announced: *end_announced,
         late: *late,
         repeated: *repeated,
     };
@@ -220,7 +208,6 @@ pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
             .collect::<Result<_, _>>()?,
         forgotten_revision: record.forgotten_revision,
         closed: record.closed,
-        end_announced: record.end_announced,
         late: record.late,
         repeated: record.repeated,
         tip: None,
@@ -254,20 +241,10 @@ fn read_place(record: PlaceRecord) -> Place {
 }
 
 fn published_record(tables: &mut TablesWriter, known: &Published) -> PublishedRecord {
-    let Published {
-        id,
-        revision,
-        count,
-        severity,
-        state,
-        kept,
-    } = known;
+    let Published { id, revision, kept } = known;
     PublishedRecord {
         id: *id,
         revision: *revision,
-        count: *count,
-        severity: severity_number(*severity),
-        resolved: *state == WarningState::Resolved,
         kept: Some(tables.kept(kept)),
     }
 }
@@ -282,13 +259,6 @@ fn read_published(
     Ok(Published {
         id: record.id,
         revision: record.revision,
-        count: record.count,
-        severity: severity_numbered(record.severity)?,
-        state: if record.resolved {
-            WarningState::Resolved
-        } else {
-            WarningState::Open
-        },
         kept: tables.kept(&kept)?,
     })
 }

