@@ -119,7 +119,9 @@ fn is_within(path: &Path, other: &Path) -> bool {
     there.next().is_some_and(|dir| dir.starts_with(other))
 }
 
+/// Says what was copied; fails where that is less than the store had.
 fn told(done: &str, copied: &[(String, Copied)], to: &Path) -> Result<(), Failure> {
+    let mut lacking = Vec::new();
     for (tenant, copied) in copied {
         let whose = match tenant.as_str() {
             "" => String::new(),
@@ -139,8 +141,16 @@ fn told(done: &str, copied: &[(String, Copied)], to: &Path) -> Result<(), Failur
         answer(&format!(
             "{done}{whose}: {snapshot} and {records} of the journal, in {to}\n"
         ))?;
+        lacking.extend(
+            copied
+                .lacks
+                .map(|lacks| format!("the copy{whose} is not whole; {lacks}")),
+        );
     }
-    Ok(())
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Other(lacking.join("\n")))
 }
 
 fn snapshot_of(at_ms: u64) -> String {

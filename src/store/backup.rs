@@ -24,6 +24,8 @@ pub struct Copied {
     pub snapshots_damaged: usize,
     /// Journal records behind the snapshot.
     pub records: u64,
+    /// What is not in the copy although it was in the store, in words.
+    pub lacks: Option<&'static str>,
 }
 
 /// Lies in a copy for as long as it is being made: one that is cut short is no data directory, and may be begun again.
@@ -121,11 +123,23 @@ fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
     // The snapshot first: the journal only grows behind it.
     let (snapshot, snapshots_damaged) = copy_snapshot(&snapshot::dir_of(from), to)?;
     let journal = to.join(DATABASE).join(JOURNAL);
-    copy_journal(&from.join(DATABASE).join(JOURNAL), &journal)?;
+    let files = copy_journal(&from.join(DATABASE).join(JOURNAL), &journal)?;
+    let records = count_records(&journal, snapshot.map_or(1, |head| head.start.max(1)))?;
+    let lacks = match snapshot {
+        None if snapshots_damaged > 0 && records == 0 => {
+            Some("neither a snapshot nor the journal can be read: nothing of the store is in it")
+        }
+        // A store in which something was committed always has one.
+        Some(_) if files == 0 => {
+            Some("there is no journal: what came after the snapshot is not in it")
+        }
+        _ => None,
+    };
     Ok(Copied {
         snapshot_ms: snapshot.map(|head| head.at_ms),
         snapshots_damaged,
-        records: count_records(&journal, snapshot.map_or(1, |head| head.start.max(1)))?,
+        records,
+        lacks,
     })
 }
 
@@ -152,20 +166,23 @@ fn copy_snapshot(snapshots: &Path, to: &Path) -> io::Result<(Option<Head>, usize
     Ok((Some(head), damaged))
 }
 
-/// Copies the files of the journal. Where they are missing, the database is being set aside just now, and the journal with it.
-fn copy_journal(journal: &Path, to: &Path) -> io::Result<()> {
+/// Copies the files of the journal, and says how many. Where their directory is missing, the database is being set aside just now,
+/// and the journal with it.
+fn copy_journal(journal: &Path, to: &Path) -> io::Result<usize> {
     fs::create_dir_all(to)?;
     let unread = |error: io::Error| {
         let text = format!("cannot read `{}`: {error}", journal.display());
         io::Error::new(error.kind(), text)
     };
+    let mut copied = 0;
     for file in fs::read_dir(journal).map_err(unread)? {
         let file = file?;
         if file.file_type()?.is_file() {
             fs::copy(file.path(), to.join(file.file_name()))?;
+            copied += 1;
         }
     }
-    Ok(())
+    Ok(copied)
 }
 
 /// Records of a journal from this position on.

@@ -45,6 +45,10 @@ pub(super) struct Rebuilt {
     pub(super) reason: String,
     /// When the snapshot was made that took its place, milliseconds since 1970.
     pub(super) snapshot_ms: Option<u64>,
+    /// There were snapshots, whole or not: something had been committed.
+    pub(super) had_snapshots: bool,
+    /// The journal has a file.
+    pub(super) has_journal: bool,
 }
 
 /// Finishes, or clears away, what an earlier process was doing here when it ended.
@@ -73,7 +77,9 @@ pub(super) fn rebuild(
 ) -> Result<Rebuilt, StoreError> {
     let fresh = dir.join(FRESH);
     let refused = |error| StoreError::io("cannot make a new database in", dir, error);
-    let snapshot = snapshot::newest_whole(&snapshot::dir_of(dir))?;
+    let snapshots = snapshot::dir_of(dir);
+    let had_snapshots = !snapshot::list(&snapshots)?.is_empty();
+    let snapshot = snapshot::newest_whole(&snapshots)?;
     fs::create_dir_all(fresh.join(JOURNAL)).map_err(refused)?;
     let made = fill(
         dir,
@@ -82,12 +88,11 @@ pub(super) fn rebuild(
         options,
     )
     .and_then(|()| take_journal(dir, &fresh).map_err(refused))
-    .and_then(|()| sync_all(&fresh).map_err(refused));
-    if let Err(error) = made {
+    .and_then(|files| sync_all(&fresh).map(|()| files > 0).map_err(refused));
+    let has_journal = made.inspect_err(|_| {
         // What it takes up may be needed.
         let _ = fs::remove_dir_all(&fresh);
-        return Err(error);
-    }
+    })?;
     let set_aside = set_aside(dir).map_err(refused)?;
     finish(dir)?;
     forget_oldest(dir, SET_ASIDE_MAX);
@@ -95,6 +100,8 @@ pub(super) fn rebuild(
         set_aside,
         reason,
         snapshot_ms: snapshot.map(|(head, _)| head.at_ms),
+        had_snapshots,
+        has_journal,
     })
 }
 
@@ -164,22 +171,24 @@ fn position_in(key: &[u8], value: &[u8]) -> u64 {
     saved.map_or(0, |saved| saved.position)
 }
 
-/// Gives the new database the files of the journal, which the damaged one keeps until it is set aside.
-fn take_journal(dir: &Path, fresh: &Path) -> io::Result<()> {
+/// Gives the new database the files of the journal, which the damaged one keeps until it is set aside, and says how many.
+fn take_journal(dir: &Path, fresh: &Path) -> io::Result<usize> {
     let files = match fs::read_dir(dir.join(DATABASE).join(JOURNAL)) {
         // It is lost, too, or never was.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         files => files,
     };
+    let mut taken = 0;
     for file in files? {
         let file = file?;
         if file.file_type()?.is_file() {
             let to = fresh.join(JOURNAL).join(file.file_name());
             // Not every file system can have a file under two names.
             fs::hard_link(file.path(), &to).or_else(|_| fs::copy(file.path(), &to).map(drop))?;
+            taken += 1;
         }
     }
-    Ok(())
+    Ok(taken)
 }
 
 /// Renames the damaged database, if there is one.

@@ -277,13 +277,25 @@ impl Shared {
     /// What the making of another database came to, once the journal has been read.
     pub(super) fn mended(&self, rebuilt: Rebuilt) -> Mended {
         let records = self.tally.lost_records.load(Ordering::Relaxed);
+        let is_empty = self.position.load(Ordering::Acquire) == 0;
         let loss = match (records, rebuilt.snapshot_ms) {
-            (0, _) => "nothing is lost".to_owned(),
-            (records, Some(_)) => format!("{records} commits after the newest snapshot are lost"),
-            (records, None) => {
-                format!("there was no snapshot: what {records} earlier commits told is lost")
+            (0, None) if rebuilt.had_snapshots && is_empty => Some(
+                "neither a snapshot nor the journal can be read: all that was there is lost"
+                    .to_owned(),
+            ),
+            (0, Some(_)) if !rebuilt.has_journal => {
+                Some("there is no journal: what came after the newest snapshot is lost".to_owned())
             }
+            (0, _) => None,
+            (records, Some(_)) => Some(format!(
+                "{records} commits after the newest snapshot are lost"
+            )),
+            (records, None) => Some(format!(
+                "there was no snapshot: what {records} earlier commits told is lost"
+            )),
         };
+        let is_whole = loss.is_none();
+        let loss = loss.unwrap_or_else(|| "nothing is lost".to_owned());
         let mended = Mended {
             set_aside: rebuilt.set_aside,
             reason: rebuilt.reason,
@@ -296,7 +308,7 @@ impl Shared {
                 loss = mended.loss,
                 "the database was damaged, and another one has been made"
             );
-        } else if records > 0 {
+        } else if !is_whole {
             tracing::warn!(
                 reason = mended.reason,
                 loss = mended.loss,

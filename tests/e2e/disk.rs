@@ -700,4 +700,10 @@ fn what_is_wrong_with_a_copy_is_said() {
     fs::write(copy.join("snapshots/99999999.snapshot"), "torn").expect("it can be written");
     let said = done(&[restore, &copy, of, &third]);
     assert!(said.contains("1 damaged one"), "{said}");
+    // As a copier that leaves out `*.log` makes it.
+    let journal = copy.join("store/journal");
+    fs::remove_dir_all(&journal).expect("it is there");
+    fs::create_dir(&journal).expect("it can be made");
+    let why = "the copy is not whole; neither a snapshot nor the journal can be read";
+    refused([restore, &copy, of, &directory.path().join("fourth")], why);
 }

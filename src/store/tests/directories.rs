@@ -144,6 +144,18 @@ async fn a_copy_tells_of_damaged_snapshots() {
     let to = copies.path().join("copy");
     let whole = &backup::copy(dir.path(), &to, &[PathBuf::new()]).unwrap()[0];
     assert_eq!((whole.snapshots_damaged, whole.records), (1, 1));
+    assert_eq!(whole.lacks, None);
+    for file in fs::read_dir(dir.path().join("store/journal")).unwrap() {
+        fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    let to = copies.path().join("another");
+    let gutted = &backup::copy(dir.path(), &to, &[PathBuf::new()]).unwrap()[0];
+    assert!(
+        gutted
+            .lacks
+            .is_some_and(|lacks| lacks.starts_with("neither")),
+        "{gutted:?}"
+    );
 }
 
 /// Given a first start that was cut short while sled wrote what says how it is configured, however often and with however much of

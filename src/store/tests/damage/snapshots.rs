@@ -11,6 +11,8 @@ async fn positions_go_on_above_those_of_restored_states() {
     let (dir, before) = filled(&with_snapshots()).await;
     fs::remove_dir_all(database(dir.path())).unwrap();
     let store = Store::open(dir.path(), &options()).unwrap();
+    let loss = &store.mended().unwrap().loss;
+    assert!(loss.starts_with("there is no journal: "), "{loss}");
     assert_eq!(shown(&store).states, before.states);
     let newest = before
         .states
@@ -25,6 +27,23 @@ async fn positions_go_on_above_those_of_restored_states() {
     let again = open(dir.path());
     let told = again.replay().filter_map(Result::ok).last();
     assert_eq!(told.unwrap().1, idle("run 3", 77).entries);
+}
+
+/// Given snapshots and a journal of which nothing can be read, it is said that all is lost.
+#[tokio::test]
+async fn a_store_of_which_nothing_can_be_read() {
+    let (dir, _) = filled(&with_snapshots()).await;
+    let database = database(dir.path());
+    for place in [dir.path().join("snapshots"), database.join("journal")] {
+        for file in fs::read_dir(place).unwrap() {
+            let file = fs::File::options().write(true).open(file.unwrap().path());
+            file.unwrap().set_len(50).unwrap();
+        }
+    }
+    fs::remove_file(database.join("db")).unwrap();
+    let store = Store::open(dir.path(), &options()).unwrap();
+    let loss = &store.mended().unwrap().loss;
+    assert!(loss.ends_with("all that was there is lost"), "{loss}");
 }
 
 /// Given a process that is started again and again before it comes to write a snapshot, and then a damaged database: the
