@@ -98,17 +98,19 @@ fn models_that_answer_again() {
     )));
 }
 
+/// Tool and count of each warning of retries.
+fn storms(events: &[Value]) -> Vec<Value> {
+    let mut answer = checked("", events);
+    let warnings = answer["runs"][0]["warnings"].as_array_mut().expect("some");
+    warnings.retain(|warning| warning["rule"] == "retry_storm");
+    let told = |warning: &Value| json!([warning["tool"], warning["count"]]);
+    warnings.iter().map(told).collect()
+}
+
 /// Given retries of a call that are told of without its tool, they are counted once where the call is made again for all to see,
 /// and as they are told where it is not.
 #[test]
 fn retries_told_without_a_tool() {
-    let storms = |events: &[Value]| -> Vec<Value> {
-        let mut answer = checked("", events);
-        let warnings = answer["runs"][0]["warnings"].as_array_mut().expect("some");
-        warnings.retain(|warning| warning["rule"] == "retry_storm");
-        let told = |warning: &Value| json!([warning["tool"], warning["count"]]);
-        warnings.iter().map(told).collect()
-    };
     let fails = || failed("fetch", "GET /orders", "no such host: orders.local");
     let retry = || json!({"kind": "retry"});
     let told = vec![vec![fails(), retry()]; 5].concat();
@@ -118,6 +120,21 @@ fn retries_told_without_a_tool() {
     let passes = [fails(), retry(), call("fetch", "GET /orders", "none")];
     let passes = vec![passes; 3].concat();
     assert_eq!(storms(&passes), [json!([null, 3])]);
+}
+
+/// Given retries of a call that are told of with its tool, they count as long as no call of it shows whether it is one.
+#[test]
+fn retries_told_with_their_tool() {
+    let fails = || failed("fetch", "GET /orders", "no such host: orders.local");
+    let retry = || json!({"kind": "retry", "tool": "fetch"});
+    let passes = || call("fetch", "GET /orders", "none");
+    assert_eq!(storms(&vec![retry(); 4]), [json!(["fetch", 4])]);
+    let alone = [vec![fails()], vec![retry(); 4], vec![passes()]].concat();
+    assert_eq!(storms(&alone), [json!(["fetch", 4])]);
+    let told = vec![vec![fails(), retry()]; 5].concat();
+    assert_eq!(storms(&told), [json!(["fetch", 4])]);
+    let passing = vec![vec![fails(), retry(), retry(), passes()]; 4].concat();
+    assert_eq!(storms(&passing), [] as [Value; 0]);
 }
 
 /// Given failures that may pass, of other calls each, they are taken to stay when there are a dozen in a row; not where one of the

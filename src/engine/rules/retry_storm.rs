@@ -15,7 +15,8 @@
 //!
 //! # When it stays silent
 //! Where the profile infers, a success of the tool, another error or something done in between starts its count anew, and
-//! retries that the framework reports of a tool, or just before a call that is one, are not counted again. Failures that may
+//! so does any call of the tool that of the retries which the framework reports of it: the calls show themselves whether they
+//! are retries. One that is reported without its tool, just before a call that is one, is not counted again. Failures that may
 //! pass by themselves (too many requests, time-outs) need more retries, and a retry after a markedly longer pause than the one
 //! before is an honest one and does not count. Nor does a look that fails after a pause or a `sleep`, as long as it may wait.
 
@@ -24,6 +25,7 @@ use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::tally::WHOLE_RUN;
+use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::{Policy, RetryStorm};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
@@ -41,14 +43,21 @@ pub(super) fn observe_retry(
     policy: &Policy,
 ) -> Option<Finding> {
     let settings = policy.rules.retry_storm.as_ref()?;
-    if settings.infer && tool.is_some() {
-        return None;
-    }
     let number = fold.totals.tool_calls;
-    let tally = fold.tallies.of(RULE, WHOLE_RUN);
+    let tool = tool.filter(|_| settings.infer);
+    let group = tool.map_or(WHOLE_RUN, |tool| reported_of(text_hash(tool)));
+    let tally = fold.tallies.of(RULE, group);
     tally.add_span(event.span, event.start_ns);
     tally.number = number;
-    (tally.count >= settings.retries).then(|| Finding::of_tally(tally, WHOLE_RUN))
+    (tally.count >= settings.retries).then(|| Finding {
+        tool: tool.cloned(),
+        ..Finding::of_tally(tally, group)
+    })
+}
+
+/// The key of what is counted of the retries that the framework reports of a tool, until it is called.
+fn reported_of(tool: u64) -> u64 {
+    mix(tool, 0x7265_706f_7274_6564)
 }
 
 pub(super) fn observe_call(
@@ -60,6 +69,7 @@ pub(super) fn observe_call(
     if !settings.infer {
         return None;
     }
+    fold.tallies.end(RULE, reported_of(judged.tool_hash));
     let mut newest = (1..).zip(fold.recent.iter().rev());
     let previous = newest.find(|(_, mark)| mark.tool == judged.tool_hash);
     // What was done in between may have mended the cause.
