@@ -91,7 +91,6 @@ const ROOMS: &[Room] = &[
         crates: &[
             "futures_util",
             "serde_json",
-            "thiserror",
             "tokio",
             "tokio_stream",
             "tokio_util",

@@ -6,8 +6,8 @@
 //! guard was asked when it met a defect is no report: the journal says of that run that it began anew, by reports of nothing.
 //!
 //! A run whose saved state cannot be read begins anew too. What was announced of it is known from the log of alerts alone, and
-//! is taken back in the turn in which this is found, or in the first one after a replay, before which nothing of the journal is
-//! given up. Whether that was done is seen from the log whenever such a run is read: a process may end before it.
+//! is taken back (`announced`). Whether that was done is seen from the log whenever such a run is read: a process may end before
+//! it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,10 +15,6 @@ use tracing::error;
 
 use crate::engine::RunState;
 use crate::engine::warning::Change;
-use crate::store::StoreError;
-
-use super::draft::Draft;
-use super::worker::Worker;
 
 #[cfg(test)]
 thread_local! {
@@ -48,20 +44,4 @@ pub(super) fn contained<T>(
         );
         state.begin_anew()
     })
-}
-
-impl Worker {
-    /// Says that warnings are over of which runs know nothing any more that began anew, in this turn or in the replay.
-    pub(super) fn take_back(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
-        for run_id in self.residence.take_begun_anew() {
-            let mut announced = self.shared.store.newest_alerts_of(&run_id)?;
-            announced.retain(|alert| !draft.announces(alert.warning.id));
-            if let Some(run) = self.residence.fetch(&run_id)? {
-                let announced = announced.into_iter().map(|alert| alert.warning);
-                let changes = run.state.take_back(announced);
-                draft.announce(changes, &run.state, &self.policy.policy);
-            }
-        }
-        Ok(())
-    }
 }

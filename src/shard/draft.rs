@@ -25,7 +25,7 @@ pub(super) struct Draft {
     pub(super) moved: u64,
     /// Number of runs that are forgotten because of their age or number.
     pub(super) retired: u64,
-    /// Runs that were stepped.
+    /// Runs that were stepped, or have other revisions.
     pub(super) touched: Vec<Slot>,
     /// Runs that are forgotten.
     pub(super) removed: Vec<Text>,
@@ -55,7 +55,7 @@ impl Draft {
             ..
         } = &self.turn;
         let has_keys = !(aliases.is_empty() && alerts.is_empty() && unlisted.is_empty());
-        self.turn.tells_nothing() && !has_keys
+        self.turn.tells_nothing() && !has_keys && self.touched.is_empty()
     }
 
     /// Notes the traces of what a run begins with. Where no report of the turn has taught them, the router knows them from an
@@ -88,12 +88,6 @@ impl Draft {
         });
         self.removed.push(key.run_id.clone());
         self.turn.removed.push(key);
-    }
-
-    /// Whether it announces something of a warning.
-    pub(super) fn announces(&self, warning: u64) -> bool {
-        let mut alerts = self.turn.alerts.iter();
-        alerts.any(|alert| alert.warning.id == warning)
     }
 
     /// Makes alerts of what changed with a run's warnings.

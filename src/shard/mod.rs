@@ -14,6 +14,7 @@
 //! begins the tenant's shards anew, over a store that it has opened anew.
 
 mod admit;
+mod announced;
 mod backpressure;
 mod batch;
 mod beginning;

@@ -1,10 +1,13 @@
 //! The start: what the journal holds beyond the saved states is told to the runs again.
 //!
 //! Every entry that a run's saved state does not contain is stepped with the policy of its time, which the journal names,
-//! and gives exactly the state before the crash. The changes are thrown away, since their alerts were committed with
-//! the entries. Then everything that was touched is saved, so that the journal is short again whatever comes next.
+//! and gives the state before the crash. The changes are thrown away, since their alerts were committed with the entries. Where
+//! they are others, what the run knows to be announced is not what was: a state is saved without what was judged of its newest
+//! reports, which are judged anew when it is read, and by then it may be by another policy, or by another release. Such a run is
+//! noted, and the shard's first turn says what is owed (`announced`). Then everything that was touched is saved, so that the
+//! journal is short again whatever comes next.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use tokio::task::yield_now;
@@ -13,9 +16,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::engine::event::Text;
 use crate::engine::policy::Policy;
-use crate::engine::{Input, step};
+use crate::engine::{Change, Input, step};
+use crate::store::alert::Alert;
 use crate::store::records::decode_run;
-use crate::store::{Entry, Store, StoreError};
+use crate::store::{Entry, Replayed, Store, StoreError};
 
 use super::defect::contained;
 use super::residence::Residence;
@@ -76,8 +80,8 @@ pub(super) async fn replay(
     let mut absorbed = Absorbed::new();
     let mut turns = 0_u64;
     for record in store.replay() {
-        let (position, entries, hash) = match record {
-            Ok(record) => record,
+        let turn = match record {
+            Ok(turn) => turn,
             Err(error @ StoreError::Unreadable { .. }) => {
                 warn!(%error, "a record of the journal cannot be read; what it told is lost");
                 continue;
@@ -85,14 +89,9 @@ pub(super) async fn replay(
             Err(error) => return Err(error),
         };
         turns += 1;
-        note_absorbed(&mut absorbed, position, &entries);
-        apply(
-            store,
-            &mut residences,
-            position,
-            entries,
-            policies.named(hash)?.as_ref(),
-        )?;
+        note_absorbed(&mut absorbed, turn.position, &turn.entries);
+        let policy = policies.named(turn.policy)?;
+        apply(store, &mut residences, turn, &policy)?;
         // Other tenants have the same threads.
         yield_now().await;
         for residence in residences
@@ -130,36 +129,45 @@ fn note_absorbed(absorbed: &mut Absorbed, position: u64, entries: &[Entry]) {
     }
 }
 
-/// Tells the entries of one record to the runs that do not know them yet.
+/// Tells the entries of one turn to the runs that do not know them yet.
 fn apply(
     store: &Store,
     residences: &mut [Residence],
-    position: u64,
-    entries: Vec<Entry>,
+    turn: Replayed,
     policy: &Policy,
 ) -> Result<(), StoreError> {
     let shards = residences.len() as u16;
-    let mut touched = Vec::new();
-    for entry in entries {
-        let shard = usize::from(shard_of(entry_run(&entry), shards));
-        let residence = &mut residences[shard];
+    let position = turn.position;
+    let mut touched: BTreeMap<Text, Vec<Change>> = BTreeMap::new();
+    for entry in turn.entries {
+        let residence = &mut residences[usize::from(shard_of(entry_run(&entry), shards))];
         if let Entry::Removed { run_id } = &entry {
             remove(store, residence, position, run_id)?;
         } else if let Some(told) = told(entry)
-            && tell(residence, position, &told, policy)?
+            && let Some(changes) = tell(residence, position, &told, policy)?
         {
-            touched.push((shard, told.run_id));
+            touched.entry(told.run_id).or_default().extend(changes);
         }
     }
     // Only now, since a run may have several entries in one record.
-    for (shard, run_id) in touched {
-        let residence = &mut residences[shard];
+    for (run_id, changes) in touched {
+        let residence = &mut residences[usize::from(shard_of(&run_id, shards))];
         // It may have been removed by a later entry.
         if let Some(slot) = residence.slot(&run_id) {
             residence.committed(slot, position);
+            if !announces(&turn.alerts, &run_id, &changes) {
+                residence.note_unsure(&run_id);
+            }
         }
     }
     Ok(())
+}
+
+/// Whether the alerts of a turn say of a run just what has changed.
+fn announces(alerts: &[Alert], run_id: &Text, changes: &[Change]) -> bool {
+    let told = alerts.iter().filter(|alert| alert.run_id == *run_id);
+    let told = told.map(|alert| (alert.change, &alert.warning));
+    told.eq(changes.iter().map(|change| (change.kind, &change.warning)))
 }
 
 /// Removes a run, unless its state is of a later one under the same id.
@@ -177,28 +185,24 @@ fn remove(
     Ok(())
 }
 
-/// Tells a run what it was told, unless its state contains that. Says whether it did not.
+/// Tells a run what it was told, unless its state contains that. Says what changed if it did not.
 fn tell(
     residence: &mut Residence,
     position: u64,
     told: &Told,
     policy: &Policy,
-) -> Result<bool, StoreError> {
+) -> Result<Option<Vec<Change>>, StoreError> {
     let (slot, _) = residence.open(&told.run_id, told.created_ms)?;
     if residence.at(slot).position >= position {
-        return Ok(false);
+        return Ok(None);
     }
     if told.begins_anew() {
         let anew = residence.begin_anew(&told.run_id)?;
         residence.at(slot).state = anew;
     }
     let run = residence.at(slot);
-    // What changed was told when it was done first, and what failed, if it failed then.
     let stepped = contained(&mut run.state, |state| step(state, &told.input, policy));
-    if stepped.is_err() {
-        residence.note_begun_anew(&told.run_id);
-    }
-    Ok(true)
+    Ok(Some(stepped.unwrap_or_else(|taken_back| taken_back)))
 }
 
 /// The run that an entry concerns.

@@ -78,8 +78,8 @@ pub(super) struct Residence {
     unreadable: u64,
     /// Whether a run began anew that has another place in the index, which nobody knows.
     leaves_places: bool,
-    /// Runs that do not know all that was announced of them: it may not have been said of their warnings that they are over.
-    begun_anew: BTreeSet<Text>,
+    /// Runs of whose warnings others may have been told something else than they know.
+    unsure: BTreeSet<Text>,
 }
 
 impl Residence {
@@ -96,7 +96,7 @@ impl Residence {
             held_up_to: None,
             unreadable: 0,
             leaves_places: false,
-            begun_anew: BTreeSet::new(),
+            unsure: BTreeSet::new(),
         }
     }
 
@@ -120,14 +120,14 @@ impl Residence {
         std::mem::take(&mut self.leaves_places)
     }
 
-    /// Runs that were found to have begun anew since this was last asked, now or before the process began.
-    pub(super) fn take_begun_anew(&mut self) -> BTreeSet<Text> {
-        std::mem::take(&mut self.begun_anew)
+    /// Runs that were found since this was last asked, of whose warnings others may have been told something else.
+    pub(super) fn take_unsure(&mut self) -> BTreeSet<Text> {
+        std::mem::take(&mut self.unsure)
     }
 
-    /// Notes that a run in memory began anew.
-    pub(super) fn note_begun_anew(&mut self, run_id: &Text) {
-        self.begun_anew.insert(run_id.clone());
+    /// Notes that others may have been told something else of a run's warnings than it knows.
+    pub(super) fn note_unsure(&mut self, run_id: &Text) {
+        self.unsure.insert(run_id.clone());
     }
 
     /// A run in memory.
@@ -200,7 +200,7 @@ impl Residence {
         let run = match decode_run(&saved.state) {
             Ok(state) => {
                 if state.has_forgotten_announcements() {
-                    self.note_begun_anew(run_id);
+                    self.note_unsure(run_id);
                 }
                 Resident::new(state, saved.key, saved.position)
             }
@@ -220,7 +220,7 @@ impl Residence {
         if let Some(newest) = announced.iter().map(|alert| alert.warning.revision).max() {
             // Those that are open are taken back with the next one.
             state.go_on_behind(newest + 1);
-            self.note_begun_anew(run_id);
+            self.note_unsure(run_id);
         }
         Ok(state)
     }

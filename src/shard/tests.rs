@@ -70,11 +70,16 @@ fn settings() -> Settings {
 }
 
 async fn start(dir: &Path, settings: Settings) -> Shards {
+    start_under(policy(), dir, settings).await
+}
+
+async fn start_under(policy: Arc<Policy>, dir: &Path, settings: Settings) -> Shards {
     let clock = Clock::Paused {
         began_ms: NOW_MS,
         began: Instant::now(),
     };
-    start_at(clock, dir, settings).await
+    let started = Shards::start_at(clock, open(dir).await, policy, settings).await;
+    started.expect("the shards start")
 }
 
 async fn start_at(clock: Clock, dir: &Path, settings: Settings) -> Shards {

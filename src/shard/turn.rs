@@ -162,7 +162,7 @@ impl Worker {
             self.release(&mut draft, release)?;
             self.let_in_between(&mut draft).await?;
         }
-        self.take_back(&mut draft)?;
+        self.tell_what_is_owed(&mut draft)?;
         for (key, warns) in batch.retired {
             self.let_in_between(&mut draft).await?;
             if self.is_touched(&draft, &key.run_id) {

@@ -62,7 +62,7 @@ pub use options::{Durability, Options};
 use policies::PoliciesFound;
 use shared::Shared;
 use threads::{Snapshots, in_thread};
-pub use turn::{Committed, Entry, IndexKey, SavedRun, Turn, Written};
+pub use turn::{Committed, Entry, IndexKey, Replayed, SavedRun, Turn, Written};
 use writer::{Answer, Order, Writer};
 #[cfg(test)]
 pub(crate) use writer::{ByHand, READS_HELD_MAX};
@@ -171,7 +171,10 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared::new(opened.db, opened.log, dir.to_owned(), options)?);
         let writer = shared.writer(prepare)?;
-        let mended = opened.rebuilt.map(|rebuilt| shared.mended(rebuilt));
+        let mended = opened.rebuilt.map(|rebuilt| {
+            let lost = shared.tally.lost_records.load(Ordering::Relaxed);
+            rebuilt.told(lost, shared.position.load(Ordering::Acquire))
+        });
         let (orders, inbox) = mpsc::channel();
         let thread = in_thread(dir, "eddy-store", move || writer.run(&inbox))?;
         let snapshots = match options.snapshot_every {

@@ -13,11 +13,8 @@ use super::keys;
 use super::pieces::{self, Writes};
 use super::records::{RecordError, decode_saved, decode_turns};
 use super::shared::Shared;
-use super::turn::{Entry, IndexKey, SavedRun};
+use super::turn::{IndexKey, Replayed, SavedRun};
 use super::{OnDisk, Store};
-
-/// A turn of a replay: position, entries, hash of the policy.
-type Replayed = (u64, Vec<Entry>, u64);
 
 impl Store {
     /// Whether a run was committed and not removed since, be its state saved or not.
@@ -291,11 +288,8 @@ impl Shared {
 }
 
 fn turns_of(position: u64, group: &[u8]) -> Vec<Result<Replayed, StoreError>> {
-    match decode_turns(group) {
-        Ok(turns) => turns
-            .into_iter()
-            .map(|(policy, entries)| Ok((position, entries, policy)))
-            .collect(),
+    match decode_turns(position, group) {
+        Ok(turns) => turns.into_iter().map(Ok).collect(),
         Err(error) => vec![Err(unreadable_record(position, &error))],
     }
 }

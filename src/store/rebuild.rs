@@ -10,7 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::Options;
+use tracing::{error, info, warn};
+
 use super::bundles;
 use super::durable::{sync_all, sync_dir};
 use super::error::StoreError;
@@ -19,6 +20,7 @@ use super::open::{DATABASE, JOURNAL, LOG, SCHEMA_KNOWN, format_of, known, open_d
 use super::pieces::Writes;
 use super::records::decode_saved;
 use super::snapshot;
+use super::{Mended, Options};
 
 /// Where the new database is made.
 pub(super) const FRESH: &str = "store.new";
@@ -49,6 +51,48 @@ pub(super) struct Rebuilt {
     pub(super) had_snapshots: bool,
     /// The journal has a file.
     pub(super) has_journal: bool,
+}
+
+impl Rebuilt {
+    /// Says what came of it, once the journal has been read up to a position, which is 0 where nothing could be read of it.
+    pub(super) fn told(self, lost_records: u64, position: u64) -> Mended {
+        let loss = self.loss(lost_records, position);
+        let is_whole = loss.is_none();
+        let mended = Mended {
+            set_aside: self.set_aside,
+            reason: self.reason,
+            loss: loss.unwrap_or_else(|| "nothing is lost".to_owned()),
+        };
+        let (reason, loss) = (&mended.reason, &mended.loss);
+        if let Some(path) = &mended.set_aside {
+            error!(set_aside = %path.display(), reason, loss, "the database was damaged, and another one has been made");
+        } else if is_whole {
+            // As in a directory that has been restored.
+            info!(reason, "a database has been made; nothing is lost");
+        } else {
+            warn!(reason, loss, "a database has been made from what was there");
+        }
+        mended
+    }
+
+    fn loss(&self, lost_records: u64, position: u64) -> Option<String> {
+        match (lost_records, self.snapshot_ms) {
+            (0, None) if self.had_snapshots && position == 0 => Some(
+                "neither a snapshot nor the journal can be read: all that was there is lost"
+                    .to_owned(),
+            ),
+            (0, Some(_)) if !self.has_journal => {
+                Some("there is no journal: what came after the newest snapshot is lost".to_owned())
+            }
+            (0, _) => None,
+            (records, Some(_)) => Some(format!(
+                "{records} commits after the newest snapshot are lost"
+            )),
+            (records, None) => Some(format!(
+                "there was no snapshot: what {records} earlier commits told is lost"
+            )),
+        }
+    }
 }
 
 /// Finishes, or clears away, what an earlier process was doing here when it ended.

@@ -18,11 +18,11 @@ use super::known::Known;
 use super::open::{self, DATABASE, JOURNAL, LOG};
 use super::pending::Pending;
 use super::pieces;
-use super::rebuild::Rebuilt;
+
 use super::records::TurnWriter;
 use super::removal::Removals;
 use super::snapshot;
-use super::{Counters, Mended, Options};
+use super::{Counters, Options};
 use crate::engine::event::Text;
 
 /// Writers of turns that are kept: as many as shards usually write at a time.
@@ -272,56 +272,6 @@ impl Shared {
         self.runs.store(runs, Ordering::Relaxed);
         self.runs_counted.store(position, Ordering::Relaxed);
         Ok(())
-    }
-
-    /// What the making of another database came to, once the journal has been read.
-    pub(super) fn mended(&self, rebuilt: Rebuilt) -> Mended {
-        let records = self.tally.lost_records.load(Ordering::Relaxed);
-        let is_empty = self.position.load(Ordering::Acquire) == 0;
-        let loss = match (records, rebuilt.snapshot_ms) {
-            (0, None) if rebuilt.had_snapshots && is_empty => Some(
-                "neither a snapshot nor the journal can be read: all that was there is lost"
-                    .to_owned(),
-            ),
-            (0, Some(_)) if !rebuilt.has_journal => {
-                Some("there is no journal: what came after the newest snapshot is lost".to_owned())
-            }
-            (0, _) => None,
-            (records, Some(_)) => Some(format!(
-                "{records} commits after the newest snapshot are lost"
-            )),
-            (records, None) => Some(format!(
-                "there was no snapshot: what {records} earlier commits told is lost"
-            )),
-        };
-        let is_whole = loss.is_none();
-        let loss = loss.unwrap_or_else(|| "nothing is lost".to_owned());
-        let mended = Mended {
-            set_aside: rebuilt.set_aside,
-            reason: rebuilt.reason,
-            loss,
-        };
-        if let Some(path) = &mended.set_aside {
-            tracing::error!(
-                set_aside = %path.display(),
-                reason = mended.reason,
-                loss = mended.loss,
-                "the database was damaged, and another one has been made"
-            );
-        } else if !is_whole {
-            tracing::warn!(
-                reason = mended.reason,
-                loss = mended.loss,
-                "a database has been made from what was there"
-            );
-        } else {
-            // As in a directory that has been restored.
-            tracing::info!(
-                reason = mended.reason,
-                "a database has been made; nothing is lost"
-            );
-        }
-        mended
     }
 
     /// Where the journal lies: within the database's directory, since neither is of use without the other.

@@ -88,10 +88,11 @@ fn saved(created_ms: u64, run_id: &str, state_bytes: usize) -> SavedRun {
 }
 
 fn replayed(store: &Store) -> Vec<(u64, Vec<Entry>, u64)> {
-    store
-        .replay()
-        .collect::<Result<_, _>>()
-        .expect("every record can be read")
+    let turns = store.replay().map(|turn| {
+        let turn = turn.expect("every record can be read");
+        (turn.position, turn.entries, turn.policy)
+    });
+    turns.collect()
 }
 
 fn cursors(store: &Store) -> Vec<u64> {

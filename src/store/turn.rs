@@ -110,6 +110,19 @@ pub enum Entry {
     },
 }
 
+/// A turn as the journal has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replayed {
+    /// Of its record.
+    pub position: u64,
+    /// Hash of the policy by which it was judged.
+    pub policy: u64,
+    /// What runs were told.
+    pub entries: Vec<Entry>,
+    /// What was announced with that, without cursors.
+    pub alerts: Vec<Alert>,
+}
+
 /// A run in the index, which is ordered by the time at which runs began.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct IndexKey {

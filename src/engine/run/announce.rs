@@ -73,26 +73,38 @@ impl RunState {
         self.forgotten_revision > 0
     }
 
-    /// What is to be said of the warnings that were announced of this run before it began anew, as the newest announcement of
-    /// each has them: those are over that were open and are not open now.
+    /// What is to be said so that what others were told of this run's warnings, by the newest announcement of each, is what it
+    /// knows to be announced: what it knows otherwise is said, and those are over that it does not know. Revisions go on behind
+    /// all that was announced.
     #[must_use]
-    pub fn take_back(&self, announced: impl IntoIterator<Item = Warning>) -> Vec<Change> {
-        let is_open = |warning: &Warning| {
-            let mut known = self.published.iter();
-            known.any(|known| known.id == warning.id && known.kept.open)
-        };
-        let open = announced
-            .into_iter()
-            .filter(|warning| warning.state == WarningState::Open && !is_open(warning));
-        let over = open.map(|warning| Change {
-            kind: ChangeKind::Resolved,
-            warning: Warning {
-                revision: warning.revision + 1,
-                state: WarningState::Resolved,
-                ..warning
-            },
-        });
-        over.collect()
+    pub fn agree_with(&mut self, announced: Vec<Warning>) -> Vec<Change> {
+        let (tip, run_id) = (&self.tip, &self.id);
+        let mut changes = Vec::new();
+        for known in &mut self.published {
+            let fails = tip.as_ref().and_then(|tip| tip.fails(&known.kept));
+            let told = announced.iter().find(|told| told.id == known.id);
+            changes.extend(known.agree_with(told, run_id, fails));
+        }
+        for told in announced {
+            if self.published.iter().any(|known| known.id == told.id) {
+                continue;
+            }
+            let is_open = told.state == WarningState::Open;
+            let revision = told.revision + u32::from(is_open);
+            self.forgotten_revision = self.forgotten_revision.max(revision);
+            if is_open {
+                let warning = Warning {
+                    revision,
+                    state: WarningState::Resolved,
+                    ..told
+                };
+                changes.push(Change {
+                    kind: ChangeKind::Resolved,
+                    warning,
+                });
+            }
+        }
+        changes
     }
 
     /// What differs between what is kept and what was announced.
@@ -188,6 +200,33 @@ impl Published {
             kind,
             warning: shown(run_id, &self.kept, self.revision, fails),
         }
+    }
+
+    /// What is to be said where others were told something else, if they were told of it at all.
+    fn agree_with(
+        &mut self,
+        told: Option<&Warning>,
+        run_id: &Text,
+        fails: Option<bool>,
+    ) -> Option<Change> {
+        let Some(told) = told else {
+            let is_open = self.kept.open;
+            return is_open.then(|| self.change(run_id, ChangeKind::Raised, fails));
+        };
+        let kept = &self.kept;
+        if (told.state, told.severity, told.count) == (kept.state(), kept.severity, kept.count) {
+            self.revision = self.revision.max(told.revision);
+            return None;
+        }
+        let kind = match (told.state, kept.open) {
+            (WarningState::Open, false) => ChangeKind::Resolved,
+            (WarningState::Resolved, true) => ChangeKind::Reopened,
+            _ => ChangeKind::Updated,
+        };
+        if self.revision <= told.revision {
+            self.revision = told.revision + 1;
+        }
+        Some(self.change(run_id, kind, fails))
     }
 
     /// Whether a count is worth saying after the one that was said: every step up to ten, then whenever it has grown so much,

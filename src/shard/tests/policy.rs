@@ -1,11 +1,13 @@
 //! Reports are judged by the policy by which they were read.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{
-    A, Settings, calls, kill, open, policy, profile, settings, start, still, submit, view,
+    A, SECOND, Settings, calls, kill, open, pass, policy, profile, settings, start, start_under,
+    still, submit, view,
 };
-use crate::engine::warning::{Rule, Warning};
+use crate::engine::warning::{Rule, Warning, WarningState};
 use crate::shard::{NamedPolicy, RunFilter};
 use crate::store::{Entry, Turn};
 
@@ -45,12 +47,75 @@ async fn what_was_read_by_a_policy_is_judged_by_it() {
     let named: Vec<u64> = shards
         .store()
         .replay()
-        .map(|turn| turn.expect("a whole journal").2)
+        .map(|turn| turn.expect("a whole journal").policy)
         .collect();
     let [old, new] = [policy(), new.policy].map(|policy| NamedPolicy::new(policy).hash);
     assert_eq!(named, [old, new, old]);
     let all = shards.runs(&RunFilter::default(), 10, None).await.unwrap();
     assert_eq!(all.runs.len(), 3);
+}
+
+/// Given a policy that changes behind the last save, and a crash: judged anew by it when the journal is replayed, a run has other
+/// warnings than it had, and what others were told of them comes to be what it knows.
+#[tokio::test(start_paused = true)]
+async fn what_a_replay_judges_otherwise_is_announced() {
+    let _still = still();
+    let without = || {
+        let mut policy = (*policy()).clone();
+        policy.rules.repeated_tool_call_exact_input = None;
+        Arc::new(policy)
+    };
+    for (before, behind, is_warned) in [(policy(), without(), false), (without(), policy(), true)] {
+        let dir = tempfile::tempdir().unwrap();
+        let shards = start(dir.path(), settings()).await;
+        shards.set_policy(&before).await.unwrap();
+        submit(&shards, calls(A, Some("r"), 0..6)).await;
+        pass(10, SECOND).await;
+        shards.set_policy(&behind).await.unwrap();
+        submit(&shards, calls(A, Some("r"), 6..7)).await;
+        kill(shards).await;
+
+        for _ in 0..2 {
+            let shards = start_under(behind.clone(), dir.path(), settings()).await;
+            pass(3, SECOND).await;
+            let run = view(&shards, "r").await;
+            let is_exact = |warning: &Warning| {
+                warning.rule == Rule::RepeatedToolCallExactInput && is_open(warning)
+            };
+            assert_eq!(
+                run.warnings.iter().any(is_exact),
+                is_warned,
+                "{:?}",
+                run.warnings
+            );
+            let newest = shards.store().newest_alerts_of("r").unwrap();
+            let told: Vec<_> = newest.iter().map(|alert| &alert.warning).collect();
+            assert!(
+                told.iter()
+                    .any(|told| told.rule == Rule::RepeatedToolCallExactInput)
+            );
+            let brief =
+                |warning: &Warning| (warning.id, warning.revision, warning.state, warning.count);
+            let mut known: Vec<_> = run.warnings.iter().map(brief).collect();
+            known.sort_unstable_by_key(|known| known.0);
+            let told = told
+                .iter()
+                .filter(|told| is_open(told) || known.iter().any(|known| known.0 == told.id));
+            assert_eq!(told.map(|told| brief(told)).collect::<Vec<_>>(), known);
+            let pairs = shards.store().alerts_after(0, 1_000).unwrap();
+            let pairs: Vec<_> = pairs
+                .iter()
+                .map(|alert| (alert.warning.id, alert.warning.revision))
+                .collect();
+            let unique: BTreeSet<_> = pairs.iter().collect();
+            assert_eq!(unique.len(), pairs.len(), "{pairs:?}");
+            kill(shards).await;
+        }
+    }
+}
+
+fn is_open(warning: &Warning) -> bool {
+    warning.state == WarningState::Open
 }
 
 /// Given a journal that names a policy which is nowhere, the daemon starts all the same, and judges by the present one; one that

@@ -59,6 +59,7 @@ struct StateRecord {
     absorbed: Vec<u64>,
     #[prost(message, repeated, tag = "12")]
     published: Vec<PublishedRecord>,
+    // The numbers 6 and 14 are taken by fields of older records.
     #[prost(bool, tag = "13")]
     closed: bool,
     #[prost(uint64, tag = "15")]
@@ -94,6 +95,7 @@ struct PublishedRecord {
     id: u64,
     #[prost(uint32, tag = "2")]
     revision: u32,
+    // The numbers 3 to 5 are taken by fields of older records.
     #[prost(message, optional, tag = "6")]
     kept: Option<KeptRecord>,
 }

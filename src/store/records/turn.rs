@@ -10,10 +10,10 @@ use prost::Message;
 use crate::engine::Service;
 use crate::engine::event::{Text, TraceId};
 use crate::engine::run::first_start_ns;
-use crate::store::turn::{Entry, IndexKey, Keys, NewAlert, Turn};
+use crate::store::turn::{Entry, IndexKey, Keys, NewAlert, Replayed, Turn};
 
 use super::RecordError;
-use super::alert::encode_alert;
+use super::alert::{decode_alert, encode_alert};
 use super::event::EventRecord;
 use super::tables::{TablesReader, TablesRecord, TablesWriter};
 use super::wire;
@@ -302,8 +302,8 @@ fn split_group(group: &[u8]) -> Result<(u64, &[u8]), RecordError> {
     Ok((u64::from_le_bytes(*head), turns))
 }
 
-/// All turns of a group: policy and entries of each.
-pub(crate) fn decode_turns(group: &[u8]) -> Result<Vec<(u64, Vec<Entry>)>, RecordError> {
+/// All turns of a group that is the record at a position. An alert that cannot be read is none.
+pub(crate) fn decode_turns(position: u64, group: &[u8]) -> Result<Vec<Replayed>, RecordError> {
     let (_, mut bytes) = split_group(group)?;
     let mut turns = Vec::new();
     while !bytes.is_empty() {
@@ -316,7 +316,15 @@ pub(crate) fn decode_turns(group: &[u8]) -> Result<Vec<(u64, Vec<Entry>)>, Recor
         for _ in 0..head.entries {
             entries.push(read_entry(&mut tables, head.at_ms, &mut bytes)?);
         }
-        turns.push((head.policy, entries));
+        let alerts = head.alerts.iter();
+        turns.push(Replayed {
+            position,
+            policy: head.policy,
+            entries,
+            alerts: alerts
+                .filter_map(|record| decode_alert(0, record).ok())
+                .collect(),
+        });
     }
     Ok(turns)
 }
@@ -397,8 +405,9 @@ fn read_entry(
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{decode_alert, samples};
+    use super::super::samples;
     use super::*;
+    use crate::store::alert::Alert;
 
     /// The record of a turn, and its keys.
     fn encode_turn(turn: Turn) -> (Vec<u8>, Keys) {
@@ -434,8 +443,13 @@ mod tests {
             }
             let of_group = GroupKeys { first_cursor: cursor, turns: keys, policies };
             prop_assert_eq!(decode_keys(&group), Ok(of_group));
-            let expected: Vec<_> = turns.into_iter().map(|turn| (turn.policy, turn.entries)).collect();
-            prop_assert_eq!(decode_turns(&group), Ok(expected));
+            let expected = turns.into_iter().map(|turn| Replayed {
+                position: cursor,
+                policy: turn.policy,
+                entries: turn.entries,
+                alerts: turn.alerts.into_iter().map(|alert| Alert { cursor: 0, ..alert }).collect(),
+            });
+            prop_assert_eq!(decode_turns(cursor, &group), Ok(expected.collect::<Vec<_>>()));
         }
 
         /// Given any bytes, or a group with one of them changed or the end lost, reading answers and never panics.
@@ -449,7 +463,7 @@ mod tests {
             let group = [group_head(1).to_vec(), encode_turn(turn).0].concat();
             let spoilt = samples::spoilt(&group, at, byte);
             for bytes in [bytes].iter().chain(&spoilt) {
-                let _ = decode_turns(bytes);
+                let _ = decode_turns(1, bytes);
                 let _ = decode_keys(bytes);
             }
         }
@@ -460,7 +474,7 @@ mod tests {
             let (record, _) = encode_turn(turn);
             let group = [group_head(1).to_vec(), record].concat();
             let torn = &group[..group.len().saturating_sub(cut).max(GROUP_HEAD_BYTES + 1)];
-            prop_assert!(decode_turns(torn).is_err());
+            prop_assert!(decode_turns(1, torn).is_err());
             prop_assert!(decode_keys(torn).is_err());
         }
     }

@@ -27,7 +27,10 @@ fn positions(store: &Store) -> (Vec<u64>, usize) {
             "{error:?}"
         );
     }
-    let positions = found.into_iter().map(|turn| turn.unwrap().0).collect();
+    let positions = found
+        .into_iter()
+        .map(|turn| turn.unwrap().position)
+        .collect();
     (positions, lost.len())
 }
 
@@ -156,7 +159,8 @@ async fn damage_is_an_answer_and_not_a_panic() {
         assert_eq!(replayed.iter().filter(|(_, turn)| turn.is_err()).count(), 1);
         for (position, replayed) in replayed {
             if let Ok(replayed) = replayed {
-                assert!(replayed == (position, turn.entries.clone(), turn.policy));
+                assert_eq!(replayed.position, position);
+                assert!(replayed.entries == turn.entries && replayed.policy == turn.policy);
             }
         }
     }

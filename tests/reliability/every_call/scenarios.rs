@@ -274,7 +274,7 @@ fn saved(number: u64) -> SavedRun {
 
 /// The runs that a replay tells of.
 fn told(store: &Store) -> BTreeSet<Text> {
-    let turns = store.replay().map(|turn| turn.expect("whole").1);
+    let turns = store.replay().map(|turn| turn.expect("whole").entries);
     let runs = turns.flatten().filter_map(|entry| match entry {
         Entry::Idle { run_id, .. } => Some(run_id),
         _ => None,

@@ -26,7 +26,7 @@ async fn positions_go_on_above_those_of_restored_states() {
     drop(store);
     let again = open(dir.path());
     let told = again.replay().filter_map(Result::ok).last();
-    assert_eq!(told.unwrap().1, idle("run 3", 77).entries);
+    assert_eq!(told.unwrap().entries, idle("run 3", 77).entries);
 }
 
 /// Given snapshots and a journal of which nothing can be read, it is said that all is lost.
