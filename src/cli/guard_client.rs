@@ -181,11 +181,8 @@ fn cut(value: &mut Value) {
     if text.len() <= VALUE_BYTES_MAX {
         return;
     }
-    let mut end = HEAD_BYTES;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let (head, bytes, hash) = (&text[..end], text.len(), xxh3_64(text.as_bytes()));
+    let head = &text[..text.floor_char_boundary(HEAD_BYTES)];
+    let (bytes, hash) = (text.len(), xxh3_64(text.as_bytes()));
     *value = Value::from(format!("{head}… ({bytes} bytes, hash {hash:016x})"));
 }
 

@@ -335,11 +335,7 @@ fn printed_alone(object: &str) -> &str {
 /// Whether the last line that was printed says that tests failed.
 fn tells_failed_tests(printed: &str) -> bool {
     let text = closing::without_blank_end(printed);
-    let mut start = text.len().saturating_sub(LINE_BYTES_MAX);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    let tail = &text[start..];
+    let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(LINE_BYTES_MAX))..];
     // Most results say no such thing anywhere, which is seen sooner than where their last line begins.
     if !shell::tests_failed(tail) {
         return false;

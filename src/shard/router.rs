@@ -273,10 +273,7 @@ pub(crate) fn bounded(run_id: &Text) -> Text {
     if run_id.len() <= RUN_ID_BYTES_MAX {
         return run_id.clone();
     }
-    let mut end = RUN_ID_BYTES_MAX - 17;
-    while !run_id.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = run_id.floor_char_boundary(RUN_ID_BYTES_MAX - 17);
     format!("{}~{:016x}", &run_id[..end], xxh3_64(run_id.as_bytes())).into()
 }
 

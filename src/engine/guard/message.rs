@@ -193,10 +193,7 @@ fn bounded(text: &str) -> String {
     if text.len() <= MESSAGE_BYTES_MAX {
         return text.to_owned();
     }
-    let mut end = MESSAGE_BYTES_MAX - '…'.len_utf8();
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(MESSAGE_BYTES_MAX - '…'.len_utf8());
     let mut cut = text[..end].to_owned();
     let _ = write!(cut, "…");
     cut

@@ -88,11 +88,7 @@ pub(super) fn printed_with<'t>(text: &'t str, words: &[&str]) -> Option<Cow<'t, 
 
 /// So many bytes of the end of a text.
 fn end_of(text: &str, bytes: usize) -> &str {
-    let mut start = text.len().saturating_sub(bytes);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    &text[start..]
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }
 
 #[cfg(test)]

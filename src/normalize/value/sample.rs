@@ -109,10 +109,7 @@ impl Sample {
         if self.text.len() > SAMPLE_BYTES_MAX {
             let head = cut(&self.text, SAMPLE_HEAD_BYTES).len();
             let tail_bytes = SAMPLE_BYTES_MAX - SAMPLE_HEAD_BYTES - SAMPLE_CUT.len();
-            let mut tail = self.text.len() - tail_bytes;
-            while !self.text.is_char_boundary(tail) {
-                tail += 1;
-            }
+            let tail = self.text.ceil_char_boundary(self.text.len() - tail_bytes);
             self.text.replace_range(head..tail, SAMPLE_CUT);
         }
         self.text.as_str().into()
@@ -176,11 +173,7 @@ pub(super) fn head(text: &str) -> &str {
 
 /// The start of a text, as much of it as fits in so many bytes without cutting a character in two.
 pub(super) fn cut(text: &str, bytes_max: usize) -> &str {
-    let mut end = bytes_max.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(bytes_max)]
 }
 
 #[cfg(test)]

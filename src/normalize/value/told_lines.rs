@@ -52,10 +52,7 @@ fn all_lines_of_error(text: &str) -> impl Iterator<Item = &str> {
     } else {
         text
     };
-    let mut start = text.len().saturating_sub(END_BYTES_MAX);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
+    let start = text.ceil_char_boundary(text.len().saturating_sub(END_BYTES_MAX));
     let lines = text[start..].lines().map(str::trim);
     lines.filter(|line| speaks_of_error(line))
 }

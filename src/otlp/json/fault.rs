@@ -49,9 +49,7 @@ pub(super) fn found(text: &str) -> Unexpected<'_> {
 
 /// At most so many bytes of a text.
 fn head(text: &str, bytes_max: usize) -> &str {
-    let mut ends = (0..=bytes_max.min(text.len())).rev();
-    let end = ends.find(|&end| text.is_char_boundary(end));
-    &text[..end.unwrap_or(0)]
+    &text[..text.floor_char_boundary(bytes_max)]
 }
 
 /// A member that is being read, or an element of it where it is a list, and the one that it is within.
