@@ -13,7 +13,7 @@ use crate::engine::event::{Command, Failure, Recorded};
 use crate::engine::policy::ToolSettings;
 use crate::engine::tool_name;
 
-use super::value::wide::trimmed;
+use super::value::wide::{begins_ignoring_case, trimmed};
 use super::value::{self, closing, failing};
 use super::{shell, verdict, wrappers};
 
@@ -162,9 +162,7 @@ const EXIT_BYTES_MAX: usize = 40;
 /// Whether a result is nothing but a line by which a shell's tool says that a command took too long.
 fn says_timed_out(printed: &str) -> bool {
     let line = trimmed(printed).trim_start_matches(['"', '[']);
-    let start = line.get(..TIMED_OUT_LINE.len());
-    start.is_some_and(|start| start.eq_ignore_ascii_case(TIMED_OUT_LINE))
-        && line.len() <= LINE_BYTES_MAX
+    begins_ignoring_case(line, TIMED_OUT_LINE) && line.len() <= LINE_BYTES_MAX
 }
 
 /// How such a line begins.

@@ -4,6 +4,8 @@ use memchr::memchr2_iter;
 
 use crate::engine::event::Command;
 
+use super::value::wide::begins_ignoring_case;
+
 /// Programs that end with 1 to say that they found nothing, or a difference: an answer, not a failure.
 const SEARCHES: [&str; 12] = [
     "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "which", "diff", "cmp", "test",
@@ -321,7 +323,7 @@ pub(super) fn tests_failed(printed: &str) -> bool {
 }
 
 /// What every word of failing begins with.
-const FAIL: &[u8] = b"fail";
+const FAIL: &str = "fail";
 
 /// The words of failing.
 const FAILING: [&str; 5] = ["fail", "failed", "failure", "failures", "failing"];
@@ -332,8 +334,7 @@ const FAIL_BYTES_MAX: usize = 8;
 /// Whether a word that begins there is one of failing, and says so.
 fn tells_failure(printed: &str, at: usize) -> bool {
     let (before, rest) = printed.split_at(at);
-    let begins = rest.as_bytes().get(..FAIL.len());
-    if !begins.is_some_and(|begins| begins.eq_ignore_ascii_case(FAIL)) {
+    if !begins_ignoring_case(rest, FAIL) {
         return false;
     }
     // A line break within JSON text stands as two characters, of which the second is a letter.

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use memchr::memmem::find;
 
+use super::wide::begins_ignoring_case;
+
 /// Beginnings of a last line, with which package managers and compilers close what they printed, in lower case.
 const CLOSINGS: [&str; 8] = [
     "e: ",
@@ -64,11 +66,9 @@ pub(super) fn closes_with_failure(text: &str) -> bool {
 
 /// Whether a line begins with one of [`CLOSINGS`].
 pub(super) fn begins_closing(line: &str) -> bool {
-    let starts = |words: &str| {
-        let start = line.as_bytes().get(..words.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
-    };
-    CLOSINGS.iter().any(|words| starts(words))
+    CLOSINGS
+        .iter()
+        .any(|words| begins_ignoring_case(line, words))
 }
 
 /// A text with one of these words near its end, as it was printed: of JSON text, the end is undone from its escapes.

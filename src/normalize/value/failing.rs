@@ -21,7 +21,7 @@ use super::response::error_told;
 use super::rpc;
 use super::sample::cut;
 use super::system::{begins_with_code, says_what_was_met, says_why};
-use super::wide::trimmed_start;
+use super::wide::{begins_ignoring_case, trimmed_start};
 use super::{failure, failure_of_call, member, unquote};
 
 /// How much of the first line is looked at.
@@ -111,10 +111,7 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
     }
     let start = cut(text, LOOKED_AT_BYTES_MAX);
     let line = start.lines().next().unwrap_or_default();
-    let starts = |words: &str| {
-        let start = line.as_bytes().get(..words.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
-    };
+    let starts = |words: &str| begins_ignoring_case(line, words);
     BEGINNINGS.iter().any(|words| starts(words))
         || names_exception(line)
         || is_error_abroad(line)

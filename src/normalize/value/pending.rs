@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use super::lexicon::Lexicon;
 use super::sample::cut;
+use super::wide::before_end_ignoring_case;
 
 /// What the name of a member ends with that holds a state or a verdict, in lower case.
 const NAMES: [&str; 15] = [
@@ -254,12 +255,9 @@ fn begins(text: &[u8], words: &str) -> bool {
 
 /// Whether a member of this name holds a state.
 pub(super) fn names_state(key: &str) -> bool {
-    let ends = |name: &str| {
-        let end = key.len().checked_sub(name.len());
-        let end = end.and_then(|start| key.as_bytes().get(start..));
-        end.is_some_and(|end| end.eq_ignore_ascii_case(name.as_bytes()))
-    };
-    NAMES.iter().any(|name| ends(name))
+    NAMES
+        .iter()
+        .any(|name| before_end_ignoring_case(key, name).is_some())
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! Programs print these behind what they did: `connect to host a port 22: Connection refused`. The words are those of
 //! `strerror` in glibc, of `getaddrinfo`, of shells, of git, and of Go's `net`, `context`, `crypto/x509` and `encoding/json`.
 
+use super::wide::before_end_ignoring_case;
+
 /// What such a line ends with, in lower case. What a path or a process is (`is a directory`, `killed`) may be what was asked.
 const SAYINGS: [&str; 43] = [
     "address already in use",
@@ -54,11 +56,8 @@ const SAYINGS: [&str; 43] = [
 pub(super) fn says_why(line: &str) -> bool {
     let line = line.trim_end_matches(['.', '!']);
     SAYINGS.iter().any(|saying| {
-        let begin = line.len().checked_sub(saying.len());
-        let parts = begin.and_then(|begin| line.split_at_checked(begin));
-        parts.is_some_and(|(before, end)| {
-            end.eq_ignore_ascii_case(saying) && (before.is_empty() || before.ends_with(": "))
-        })
+        let before = before_end_ignoring_case(line, saying);
+        before.is_some_and(|before| before.is_empty() || before.ends_with(": "))
     })
 }
 

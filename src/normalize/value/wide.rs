@@ -71,6 +71,21 @@ pub(crate) fn equal_names(one: &[u8], other: &[u8]) -> bool {
             .all(|(one, other): (&[u8; 8], _)| one == other)
 }
 
+/// Whether a text begins with these words, whatever the case of their letters.
+#[inline]
+pub(crate) fn begins_ignoring_case(text: &str, words: &str) -> bool {
+    let start = text.as_bytes().get(..words.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
+}
+
+/// What stands before these words where a text ends with them, whatever the case of their letters.
+#[inline]
+pub(crate) fn before_end_ignoring_case<'t>(text: &'t str, words: &str) -> Option<&'t str> {
+    let begin = text.len().checked_sub(words.len())?;
+    let (before, end) = text.split_at_checked(begin)?;
+    end.eq_ignore_ascii_case(words).then_some(before)
+}
+
 /// How many eights of bytes are looked at one by one before a longer text is expected.
 const SHORT_EIGHTS: usize = 4;
 
@@ -262,6 +277,29 @@ mod tests {
             assert_eq!(trimmed(text), text.trim());
             assert_eq!(trimmed_start(text), text.trim_start());
         }
+    }
+
+    /// Given texts that begin or end with words in other letters, or with words as long that are others, these are told apart,
+    /// and no character is cut in two.
+    #[test]
+    fn words_are_known_in_any_case() {
+        for text in ["error", "ERROR: no", "Errors"] {
+            assert!(begins_ignoring_case(text, "error"), "{text}");
+        }
+        for text in ["", "erro", "eérror", "no error"] {
+            assert!(!begins_ignoring_case(text, "error"), "{text}");
+        }
+        let check = |text, expected| {
+            let before = before_end_ignoring_case(text, "no error");
+            assert_eq!(before, expected, "{text}");
+        };
+        check("No Error", Some(""));
+        check("é: no ERROR", Some("é: "));
+        check("error", None);
+        check("new error", None);
+        check("éo error", None);
+        check("é error", None);
+        check("no error.", None);
     }
 
     /// Given signs that are not ordinary, digits and blanks at each place, ordinary text ends before the first that is not, and

@@ -7,6 +7,7 @@
 use std::sync::LazyLock;
 
 use super::lexicon::Lexicon;
+use super::wide::before_end_ignoring_case;
 
 /// What words tell.
 #[derive(Clone, Copy, PartialEq)]
@@ -369,11 +370,7 @@ fn begins_in_word(behind: &str) -> bool {
 
 /// Whether the words between these texts are said to be of nothing: `no error`, `0 failed`.
 fn is_denied(before: &str, behind: &str) -> bool {
-    let denies = |words: &str| {
-        let start = before.len().checked_sub(words.len());
-        let end = start.and_then(|start| before.as_bytes().get(start..));
-        end.is_some_and(|end| end.eq_ignore_ascii_case(words.as_bytes()))
-    };
+    let denies = |words: &str| before_end_ignoring_case(before, words).is_some();
     let number = before
         .strip_suffix("个")
         .unwrap_or(before)
