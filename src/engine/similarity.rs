@@ -150,6 +150,18 @@ fn take_others(text: &[u8], words: &mut [u8; SAMPLE_BYTES_MAX], mut length: usiz
     length
 }
 
+/// The decimal digits with which a text begins.
+pub(crate) fn digits_at_start(text: &str) -> &str {
+    let behind = text.trim_start_matches(|sign: char| sign.is_ascii_digit());
+    &text[..text.len() - behind.len()]
+}
+
+/// The decimal digits with which a text ends.
+pub(crate) fn digits_at_end(text: &str) -> &str {
+    let before = text.trim_end_matches(|sign: char| sign.is_ascii_digit());
+    &text[before.len()..]
+}
+
 /// Lengths of the common prefix and of the common suffix of what is left.
 pub(crate) fn common_ends(left: &[u8], right: &[u8]) -> (usize, usize) {
     let prefix = common_prefix(left, right);

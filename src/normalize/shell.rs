@@ -3,6 +3,7 @@
 use memchr::memchr2_iter;
 
 use crate::engine::event::Command;
+use crate::engine::similarity::{digits_at_end, digits_at_start};
 
 use super::value::wide::begins_ignoring_case;
 
@@ -349,20 +350,11 @@ fn tells_failure(printed: &str, at: usize) -> bool {
         return false;
     }
     let after = behind.trim_start_matches([':', '=', ' ']);
-    let digits = after.len()
-        - after
-            .trim_start_matches(|sign: char| sign.is_ascii_digit())
-            .len();
-    let told = before.trim_end_matches(' ');
-    let count = if told.ends_with(|sign: char| sign.is_ascii_digit()) {
-        let start = told.trim_end_matches(|sign: char| sign.is_ascii_digit());
-        Some(&told[start.len()..])
-    } else if digits > 0 && after.len() < behind.len() {
-        Some(&after[..digits])
-    } else {
-        None
-    };
-    count.map_or_else(
+    let is_set_off = after.len() < behind.len();
+    let told_before = Some(digits_at_end(before.trim_end_matches(' ')));
+    let told_behind = is_set_off.then(|| digits_at_start(after));
+    let mut counts = [told_before, told_behind].into_iter().flatten();
+    counts.find(|count| !count.is_empty()).map_or_else(
         || word.bytes().all(|letter| letter.is_ascii_uppercase()),
         |count| count.bytes().any(|digit| digit != b'0'),
     )

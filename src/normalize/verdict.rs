@@ -4,6 +4,8 @@
 //! what they printed is looked through for the line that sums it up. That is done for programs of this kind alone: what others
 //! print, or what is read of a log, may tell of failures that are none of theirs.
 
+use crate::engine::similarity::{digits_at_end, digits_at_start};
+
 use super::shell;
 use super::value::closing::last_lines_within;
 
@@ -84,17 +86,10 @@ fn counts_errors(line: &str) -> bool {
     line.match_indices("error").any(|(at, word)| {
         let behind = &line[at + word.len()..];
         let told = line[..at].strip_suffix(' ').unwrap_or_default();
-        let before = &told[told
-            .trim_end_matches(|sign: char| sign.is_ascii_digit())
-            .len()..];
         let behind_sign = behind.strip_prefix('=').unwrap_or_default();
-        let digits = behind_sign.len()
-            - behind_sign
-                .trim_start_matches(|sign: char| sign.is_ascii_digit())
-                .len();
         let ends = behind.strip_prefix('s').unwrap_or(behind);
         let is_word = !ends.starts_with(|sign: char| sign.is_alphanumeric());
-        (is_word && is_some(before)) || is_some(&behind_sign[..digits])
+        (is_word && is_some(digits_at_end(told))) || is_some(digits_at_start(behind_sign))
     })
 }
 

@@ -4,7 +4,7 @@ use crate::engine::bounded::{holds, push_bounded};
 use crate::engine::event::{Manner, Text, Value};
 use crate::engine::hash::{mix, text_hash, worker_hash};
 use crate::engine::policy::{Policy, ToolSettings};
-use crate::engine::similarity::shape;
+use crate::engine::similarity::{digits_at_end, shape};
 use crate::engine::window::calls::Call;
 
 use super::deed::makes_again;
@@ -131,10 +131,7 @@ impl Judged<'_> {
         };
         let said = &failure.text;
         let mut counts = said.match_indices(" passed").map(|(end, _)| &said[..end]);
-        counts.any(|before| {
-            let digits = before.trim_end_matches(|digit: char| digit.is_ascii_digit());
-            before[digits.len()..].bytes().any(|digit| digit != b'0')
-        })
+        counts.any(|before| digits_at_end(before).bytes().any(|digit| digit != b'0'))
     }
 
     /// Whether the result is too short, or not known, to show by itself that nothing has changed: `ok`, a file's name.

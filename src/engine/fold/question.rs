@@ -12,7 +12,7 @@ use std::iter::zip;
 use std::ops::RangeInclusive;
 
 use crate::engine::event::HIDDEN;
-use crate::engine::similarity::common_ends;
+use crate::engine::similarity::{common_ends, digits_at_end, digits_at_start};
 
 /// Shortest word that names something, in bytes: shorter ones are flags and grammar.
 const NAME_BYTES_MIN: usize = 3;
@@ -131,12 +131,11 @@ pub(crate) fn turns_pages(left: &str, right: &str) -> bool {
 /// Whether two questions differ in one number alone, and that of the second one is the next: as who goes through a list counts up.
 pub(crate) fn counts_up(left: &str, right: &str) -> bool {
     let (prefix, suffix) = common_ends(left.as_bytes(), right.as_bytes());
-    let is_digit = |letter: char| letter.is_ascii_digit();
     let number = |text: &str| {
         let (before, after) = text.split_at_checked(prefix)?;
-        let start = before.trim_end_matches(is_digit).len();
         let (_, behind) = after.split_at_checked(after.len().checked_sub(suffix)?)?;
-        let end = text.len() - behind.trim_start_matches(is_digit).len();
+        let start = prefix - digits_at_end(before).len();
+        let end = text.len() - suffix + digits_at_start(behind).len();
         text[start..end].parse::<u32>().ok()
     };
     match (number(left), number(right)) {
