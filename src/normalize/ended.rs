@@ -278,7 +278,7 @@ fn printed(text: &str) -> Option<(&str, Option<i64>)> {
     // From the last line up, as long as each says something of the shell and not of the command.
     for line in text.rsplit('\n') {
         let start = place - line.len();
-        let known = line.is_empty() || is_prompt(line) || is_bracketed(line);
+        let known = line.is_empty() || is_prompt(line) || failing::is_bracketed(line);
         if start < tail || !known {
             break;
         }
@@ -292,11 +292,6 @@ fn printed(text: &str) -> Option<(&str, Option<i64>)> {
 /// The prompt behind which a shell waits for the next command.
 fn is_prompt(line: &str) -> bool {
     line == "bash-$"
-}
-
-/// A line about the shell: `[Current working directory: /app]`, `(Open file: n/a)`.
-fn is_bracketed(line: &str) -> bool {
-    (line.starts_with('[') && line.ends_with(']')) || (line.starts_with('(') && line.ends_with(')'))
 }
 
 /// The number behind `exit code`.

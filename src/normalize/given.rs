@@ -23,7 +23,7 @@ use crate::otlp::{SpanView, ValueView};
 use super::answer::{Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::history::{self, History};
-use super::texts::{event_text, json_text, member_text, messages_text};
+use super::texts::{event_text, json_text, member_text, messages_text, only_text};
 use super::value::{self, Object};
 use super::{ended, names, wrappers};
 
@@ -173,7 +173,8 @@ pub(super) fn of_message(message: &str) -> Vec<ToolAnswer<'_>> {
     }
     let beside = members.member("additional_kwargs").map(Object::of);
     if let Some(mut answer) = beside.and_then(|beside| answer(&beside, "tool_call_id", &[])) {
-        answer.content = only_block(message);
+        // llama-index keeps the call's id beside what all messages have.
+        answer.content = only_text(message, "blocks");
         return vec![answer];
     }
     let parts = ["parts", "content"].into_iter();
@@ -183,12 +184,6 @@ pub(super) fn of_message(message: &str) -> Vec<ToolAnswer<'_>> {
     });
     let parts = value::items(parts.next().unwrap_or_default());
     parts.filter_map(of_part).collect()
-}
-
-/// The text of a message of llama-index, which keeps the call's id beside what all messages have.
-fn only_block(message: &str) -> Option<Cow<'_, str>> {
-    let single = value::member(message, &["blocks", "1"]).is_none();
-    member_text(message, &["blocks", "0", "text"]).filter(|_| single)
 }
 
 /// What a tool answered in a message of the conventions whose one part is text, which leaves out which call it was. (In other

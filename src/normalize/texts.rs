@@ -55,3 +55,9 @@ pub(super) fn event_value<'a>(
 pub(super) fn member_text<'t>(json: &'t str, path: &[&str]) -> Option<Cow<'t, str>> {
     value::member(json, path).map(value::unquote)
 }
+
+/// The text of the one part in the list of this name in JSON, unless that list has several.
+pub(super) fn only_text<'t>(json: &'t str, list: &str) -> Option<Cow<'t, str>> {
+    let single = value::member(json, &[list, "1"]).is_none();
+    member_text(json, &[list, "0", "text"]).filter(|_| single)
+}

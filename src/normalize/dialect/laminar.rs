@@ -18,7 +18,7 @@ use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
 use crate::normalize::scopes::Dialect;
-use crate::normalize::texts::{json_text, member_text};
+use crate::normalize::texts::{json_text, member_text, only_text};
 use crate::normalize::{value, wrappers};
 
 /// The tracer of all spans that go through Laminar.
@@ -94,7 +94,9 @@ fn tell_openhands(reading: &mut Reading<'_, '_>, kind: &str, action: &str, outpu
         tool: &tool,
         id,
         arguments: Some(arguments),
-        result: output.map(|output| wrappers::within(Cow::Borrowed(output), only_text)),
+        result: output.map(|output| {
+            wrappers::within(Cow::Borrowed(output), |seen| only_text(seen, "content"))
+        }),
         ..Call::default()
     };
     let said = |name| value::member(output?, &[name]);
@@ -105,12 +107,6 @@ fn tell_openhands(reading: &mut Reading<'_, '_>, kind: &str, action: &str, outpu
         call.note_exit_code(exit_code);
     }
     reading.tell_call(&call);
-}
-
-/// The one text of an observation's content.
-fn only_text(observation: &str) -> Option<Cow<'_, str>> {
-    let single = value::member(observation, &["content", "1"]).is_none();
-    member_text(observation, &["content", "0", "text"]).filter(|_| single)
 }
 
 /// The members of an action without the kind of action.

@@ -176,11 +176,13 @@ fn is_remark(line: &str) -> bool {
     let is_named = line.split_once(": ").is_some_and(|(name, _)| {
         !name.is_empty() && name.bytes().all(|letter| letter.is_ascii_uppercase())
     });
-    let is_bracketed = [('[', ']'), ('(', ')')];
-    let mut is_bracketed = is_bracketed.into_iter();
-    line.is_empty()
-        || is_named
-        || is_bracketed.any(|(open, close)| line.starts_with(open) && line.ends_with(close))
+    line.is_empty() || is_named || is_bracketed(line)
+}
+
+/// Whether a whole line stands in brackets: `[SQL: …]`, `(Open file: n/a)`.
+pub(crate) fn is_bracketed(line: &str) -> bool {
+    let mut brackets = [('[', ']'), ('(', ')')].into_iter();
+    brackets.any(|(open, close)| line.starts_with(open) && line.ends_with(close))
 }
 
 /// What a failed command printed, without what moves when a program is edited: the way to the error in a traceback, and places in
