@@ -29,6 +29,7 @@ use super::v1;
 use super::verdicts::REQUEST_BYTES_MAX;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::json::VerdictJson;
+use crate::listener::innermost;
 
 /// The routes of the guard.
 pub(super) fn routes() -> Router<Api> {
@@ -182,8 +183,7 @@ fn not_arrived(rejection: &BytesRejection) -> Response {
         Some((Code::DeadlineExceeded, text)) => failure(StatusCode::REQUEST_TIMEOUT, text),
         _ if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => too_long(),
         _ => {
-            let causes = std::iter::successors(rejection.source(), |&cause| cause.source());
-            let cause = causes.last().map(ToString::to_string).unwrap_or_default();
+            let cause = innermost(rejection);
             failure(rejection.status(), &format!("body: broke off: {cause}"))
         }
     }

@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 
 use self::files::{authorization, identity, read, unusable};
 use super::failure::Failure;
-use crate::listener::certificates_in;
-use crate::render::text::{API_DEFAULT, api_flag, shell_word};
+use crate::listener::{certificates_in, innermost};
+use crate::render::text::{API_DEFAULT, api_flag, put_url_part, shell_word};
 
 /// Longest wait for a connection. A daemon on this machine answers at once or not at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -247,19 +247,13 @@ impl Client {
         self.http.get(url)
     }
 
-    /// A path's parts, below the base. What a URL leaves out of itself (an id may have line breaks) is written byte by byte.
+    /// A path's parts, below the base. An id may have slashes and line breaks.
     fn url(&self, path: &[&str]) -> Url {
         let mut url = self.base.clone();
         let mut whole = url.path().trim_end_matches('/').to_owned();
         for part in path {
             whole.push('/');
-            for byte in part.bytes() {
-                if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-                    whole.push(byte.into());
-                } else {
-                    let _ = write!(whole, "%{byte:02X}");
-                }
-            }
+            put_url_part(part, &mut whole);
         }
         url.set_path(&whole);
         url
@@ -407,15 +401,6 @@ fn handshake_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::E
         None => cause.source(),
     };
     std::iter::successors(Some(error), |&cause| next(cause)).find_map(|cause| cause.downcast_ref())
-}
-
-/// The innermost cause, which says what happened; what is around it says where in the client.
-fn innermost(error: &dyn Error) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
 }
 
 #[cfg(test)]

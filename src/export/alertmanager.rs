@@ -12,6 +12,7 @@ use serde::Serialize;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::json::{dollars, hex_id, rfc3339};
+use crate::render::text::put_url_part;
 use crate::store::alert::Alert;
 
 /// What Alertmanager writes as the end of an alert that has none: the zero of Go's clock. Also the start of one whose sender's
@@ -235,13 +236,7 @@ fn run_url(external_url: &str, run_id: &str) -> String {
         return String::new();
     }
     let mut url = format!("{external_url}/v1/runs/");
-    for byte in run_id.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            url.push(char::from(byte));
-        } else {
-            let _ = write!(url, "%{byte:02X}");
-        }
-    }
+    put_url_part(run_id, &mut url);
     url
 }
 

@@ -9,6 +9,7 @@
 //! The three addresses (OTLP over gRPC, OTLP over HTTP, the API) are listeners of the same kind. How a refusal looks is each
 //! one's own affair.
 
+mod cause;
 mod connection;
 mod connection_limit;
 mod discard;
@@ -20,6 +21,7 @@ mod throttle;
 mod tls;
 mod token;
 
+pub(crate) use cause::innermost;
 pub use connection::{Connection, failed_handshakes};
 pub use connection_limit::ConnectionLimit;
 pub use discard::{DISCARD_MAX, discard};

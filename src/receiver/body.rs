@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout};
 use super::Settings;
 use super::budget::{SMALL, Share};
 use super::outcome::Refused;
+use crate::listener::innermost;
 
 /// Decompressed between two looks at the limits, in bytes; other tasks run in between.
 const PIECE: usize = 64 << 10;
@@ -160,7 +161,7 @@ impl Arriving<'_> {
                 break;
             };
             let broken =
-                |error| Refused::Invalid(format!("the body broke off: {}", first_cause(&error)));
+                |error| Refused::Invalid(format!("the body broke off: {}", innermost(&error)));
             // Trailers tell nothing that OTLP knows.
             let Ok(piece) = frame.map_err(broken)?.into_data() else {
                 continue;
@@ -172,13 +173,6 @@ impl Arriving<'_> {
         }
         Ok(())
     }
-}
-
-/// What an error comes from in the end: those around it tell of the programs that handed it on.
-fn first_cause(error: &axum::Error) -> String {
-    let causes = std::iter::successors(std::error::Error::source(error), |&cause| cause.source());
-    let first = causes.last().map(ToString::to_string);
-    first.unwrap_or_else(|| error.to_string())
 }
 
 /// The pieces of a body. One that comes in one piece stays where it is.

@@ -190,6 +190,18 @@ pub fn api_flag(address: &str) -> String {
     }
 }
 
+/// Appends a text to a URL, as a part of its path. What a URL leaves out of itself, or reads as the end of the part, is written
+/// byte by byte.
+pub(crate) fn put_url_part(part: &str, url: &mut String) {
+    for byte in part.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            let _ = write!(url, "%{byte:02X}");
+        }
+    }
+}
+
 /// Columns that a cleaned text takes on a terminal.
 #[must_use]
 pub fn columns(text: &str) -> usize {
