@@ -11,7 +11,7 @@ use std::io::IsTerminal;
 
 use unicode_width::UnicodeWidthChar as _;
 
-use crate::engine::guard::message::spell;
+use crate::engine::guard::message::with_spelled;
 
 /// Where the reading commands look for a daemon.
 pub const API_DEFAULT: &str = "127.0.0.1:4319";
@@ -119,15 +119,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unruly) {
         return Cow::Borrowed(text);
     }
-    let mut cleaned = String::with_capacity(text.len() + 8);
-    for char in text.chars() {
-        if is_unruly(char) {
-            spell(char, &mut cleaned);
-        } else {
-            cleaned.push(char);
-        }
-    }
-    Cow::Owned(cleaned)
+    Cow::Owned(with_spelled(text, is_unruly))
 }
 
 /// Whether a terminal, or the eye, would be led astray by a character.
@@ -327,6 +319,7 @@ pub(super) fn short_time(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::guard::message::is_invisible;
 
     // Given text with escapes, line breaks and direction marks; it is shown, not obeyed.
     #[test]
@@ -338,6 +331,15 @@ mod tests {
         );
         assert_eq!(clean("pay\u{202e}daol"), "pay\\u{202e}daol");
         assert!(matches!(clean("same"), Cow::Borrowed(_)));
+    }
+
+    // Given every character that leads a terminal astray; the guard's messages do not have it either, which hide more.
+    #[test]
+    fn what_is_unruly_is_told_to_nobody() {
+        let unruly = (char::MIN..=char::MAX).filter(|char| is_unruly(*char));
+        for char in unruly {
+            assert!(char.is_control() || is_invisible(char), "{char:?}");
+        }
     }
 
     // Given text wider than its place; it is cut at a whole character, counting wide ones double.

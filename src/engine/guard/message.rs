@@ -157,9 +157,14 @@ pub(in crate::engine) fn without_controls(text: &str) -> String {
 
 /// Text in which what steers a terminal or a prompt is spelled out.
 pub(in crate::engine) fn spelled_out(text: &str) -> String {
-    let mut spelled = String::with_capacity(text.len());
+    with_spelled(text, |sign| sign.is_control() || is_invisible(sign))
+}
+
+/// Text in which signs of a kind are spelled out.
+pub(crate) fn with_spelled(text: &str, is_spelled: impl Fn(char) -> bool) -> String {
+    let mut spelled = String::with_capacity(text.len() + 8);
     for sign in text.chars() {
-        if sign.is_control() || is_invisible(sign) {
+        if is_spelled(sign) {
             spell(sign, &mut spelled);
         } else {
             spelled.push(sign);
@@ -169,7 +174,7 @@ pub(in crate::engine) fn spelled_out(text: &str) -> String {
 }
 
 /// Spells a sign out: `\n`, `\x1b` or `\u{202e}`.
-pub(crate) fn spell(sign: char, text: &mut String) {
+fn spell(sign: char, text: &mut String) {
     match sign {
         '\n' => text.push_str("\\n"),
         '\r' => text.push_str("\\r"),
