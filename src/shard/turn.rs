@@ -370,7 +370,7 @@ impl Worker {
         for slot in &draft.touched {
             let run = self.residence.at(*slot);
             if is_swarm(&run.key.run_id) {
-                warned.push((run.key.run_id.clone(), run.state.shared()));
+                warned.push((run.key.run_id.clone(), run.state.told_to_workers()));
             }
         }
         warned

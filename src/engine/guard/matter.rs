@@ -3,6 +3,8 @@
 use crate::engine::event::Text;
 use crate::engine::warning::rule::Rule;
 
+use super::Warned;
+
 /// What an action is about: a finding, or a warning that is open.
 pub(super) struct Matter {
     pub(super) rule: Rule,
@@ -15,4 +17,20 @@ pub(super) struct Matter {
     pub(super) arguments: Text,
     pub(super) workers: usize,
     pub(super) warning_id: u64,
+}
+
+/// A warning as it stands, whatever led to it.
+impl From<Warned> for Matter {
+    fn from(warned: Warned) -> Self {
+        Self {
+            rule: warned.rule,
+            group: warned.group,
+            count: warned.count,
+            warned: warned.count,
+            tool: warned.tool,
+            arguments: Text::default(),
+            workers: warned.workers,
+            warning_id: warned.warning_id,
+        }
+    }
 }

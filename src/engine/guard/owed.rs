@@ -37,16 +37,7 @@ fn owed_by_swarm(tip: &Fold, action: &Action, caller: &Caller) -> Option<Matter>
             && warned.count >= action.count
             && !tip.has_heard(worker, about(warned.rule, warned.group), warned.count)
     })?;
-    Some(Matter {
-        rule: warned.rule,
-        group: warned.group,
-        count: warned.count,
-        warned: warned.count,
-        tool: warned.tool.clone(),
-        arguments: Text::default(),
-        workers: warned.workers,
-        warning_id: warned.warning_id,
-    })
+    Some(warned.clone().into())
 }
 
 /// A warning that is open and of which the caller has not been told as it stands.
@@ -81,39 +72,31 @@ fn owed_by_run(
             })
     };
     let kept = tip.warnings.iter().find(is_owed)?;
-    Some(Matter {
-        rule: kept.rule,
-        group: kept.group,
-        count: kept.count,
-        warned: kept.count,
-        tool: kept.tool.clone().unwrap_or_default(),
-        arguments: Text::default(),
-        workers: tip.workers(kept.rule, kept.group),
-        warning_id: id_of_warning(state.id(), kept.rule, kept.group),
-    })
+    Some(tip.warned(state.id(), kept).into())
 }
 
 impl RunState {
     /// What the workers of this swarm are to be told.
-    pub(crate) fn shared(&self) -> Vec<Warned> {
-        let tip = self.tip.as_deref();
-        tip.map_or_else(Vec::new, |tip| tip.shared(&self.id))
+    pub(crate) fn told_to_workers(&self) -> Vec<Warned> {
+        let open = |tip: &Fold| {
+            let open = tip.warnings.iter().filter(|kept| kept.open);
+            open.map(|kept| tip.warned(&self.id, kept)).collect()
+        };
+        self.tip.as_deref().map_or_else(Vec::new, open)
     }
 }
 
 impl Fold {
-    /// What the workers of a swarm are to be told.
-    fn shared(&self, run_id: &Text) -> Vec<Warned> {
-        let open = self.warnings.iter().filter(|kept| kept.open);
-        open.map(|kept| Warned {
+    /// What a worker is told of a warning of this run.
+    fn warned(&self, run_id: &Text, kept: &Kept) -> Warned {
+        Warned {
             warning_id: id_of_warning(run_id, kept.rule, kept.group),
             rule: kept.rule,
             group: kept.group,
             count: kept.count,
             tool: kept.tool.clone().unwrap_or_default(),
             workers: self.workers(kept.rule, kept.group),
-        })
-        .collect()
+        }
     }
 
     /// How many workers have a part in what a rule found for the whole swarm.
