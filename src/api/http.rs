@@ -20,7 +20,7 @@ use super::error::{ApiError, failure};
 use super::gate::is_anonymous;
 use super::grpc;
 use super::parameters::{NoQuery, Parameters, count, min_severity, not_utf8, statuses};
-use super::queries::{Api, page_size};
+use super::queries::{Api, page_size, unless_empty};
 use super::ready::note_of;
 use super::tail::{AlertFilter, TailItem};
 use super::{page, verdicts_http};
@@ -82,9 +82,7 @@ async fn list_runs(
 ) -> Result<Json<RunsJson>, ApiError> {
     let filter = RunFilter {
         statuses: statuses(&query.status)?,
-        agent: Some(query.agent.as_str())
-            .filter(|agent| !agent.is_empty())
-            .map(Into::into),
+        agent: unless_empty(&query.agent),
         ..RunFilter::default()
     };
     let size = page_size("limit", query.limit)?;
@@ -137,9 +135,7 @@ async fn alerts(
 ) -> Result<Response, ApiError> {
     let filter = AlertFilter {
         min_severity: min_severity(&query.min_severity)?,
-        run_id: Some(query.run_id.as_str())
-            .filter(|run_id| !run_id.is_empty())
-            .map(Into::into),
+        run_id: unless_empty(&query.run_id),
     };
     // An event source that reconnects asks with its first address again, so what it last saw goes before `cursor`.
     let cursor = last_event_id(&headers)?.or(query.cursor);

@@ -11,6 +11,7 @@ use super::ready::Readiness;
 use super::tail::{AlertFilter, Start, Tail, TailItem};
 use super::token::Position;
 use crate::engine::RunView;
+use crate::engine::event::Text;
 use crate::json::{ExplanationJson, warning_id};
 use crate::shard::router::bounded;
 use crate::shard::{PAGE_SIZE_MAX, RunFilter, Shards, TenantShards};
@@ -170,6 +171,11 @@ pub(super) fn page_size(field: &'static str, asked: i64) -> Result<usize, ApiErr
             format!("{asked} is negative; give 1 to {PAGE_SIZE_MAX}, or 0 for {PAGE_SIZE}"),
         )),
     }
+}
+
+/// What a filter asks for; nothing where it is left out.
+pub(super) fn unless_empty(text: &str) -> Option<Text> {
+    (!text.is_empty()).then(|| text.into())
 }
 
 /// The client learns that it may try again; the log learns why.

@@ -7,7 +7,7 @@ use prost_types::Timestamp;
 use tonic::{Request, Response, Status};
 
 use super::error::ApiError;
-use super::queries::{Api, page_size};
+use super::queries::{Api, page_size, unless_empty};
 use super::v1::run_service_server::RunService;
 use super::{convert, v1};
 use crate::engine::view;
@@ -59,9 +59,7 @@ fn run_filter(filter: &v1::RunFilter) -> Result<RunFilter, ApiError> {
     let statuses = filter.statuses.iter().map(|number| status(*number));
     Ok(RunFilter {
         statuses: statuses.collect::<Result<_, _>>()?,
-        agent: Some(filter.agent.as_str())
-            .filter(|agent| !agent.is_empty())
-            .map(Into::into),
+        agent: unless_empty(&filter.agent),
         min_last_seen_ns: time("filter.last_seen_after", filter.last_seen_after.as_ref())?,
         // The shards' bound is the last time that passes; the request's is the first that does not.
         max_last_seen_ns: time("filter.last_seen_before", filter.last_seen_before.as_ref())?

@@ -9,7 +9,7 @@ use futures_util::{Stream, StreamExt};
 use tonic::{Request, Response, Status};
 
 use super::error::ApiError;
-use super::queries::{Api, not_read, page_size};
+use super::queries::{Api, not_read, page_size, unless_empty};
 use super::tail::{AlertFilter, Lagged, TailItem};
 use super::token::Position;
 use super::v1::tail_alerts_response::Message;
@@ -64,9 +64,7 @@ impl WarningService for Api {
         let request = request.into_inner();
         let filter = AlertFilter {
             min_severity: min_severity(request.min_severity)?,
-            run_id: Some(request.run_id)
-                .filter(|run_id| !run_id.is_empty())
-                .map(Into::into),
+            run_id: unless_empty(&request.run_id),
         };
         let (_, items) = self.tail(request.after_cursor, filter)?;
         let answers = items.map(|item| item.map(answer).map_err(Status::from));

@@ -8,7 +8,7 @@ use crate::engine::event::{Command, Manner, ToolCall, Traits};
 use crate::engine::policy::ToolSettings;
 use crate::engine::tool_name;
 
-use super::value::{self, hash};
+use super::value;
 use super::{hand_offs, shell};
 
 /// Arguments that say what a call is about.
@@ -98,7 +98,7 @@ fn of_command(how: &ToolSettings<'_>, arguments: &str, line: &str, result: &str)
     let command = shell::kind(line, how.test_commands);
     let main = if shell::is_simple(line) {
         shell::file_read(line)
-            .map(|file| hash::parts(&[b"file_read", file.as_bytes()]))
+            .map(|file| value::id_hash(&[b"file_read", file.as_bytes()]))
             .or_else(|| main_arguments(how, arguments))
     } else {
         None

@@ -52,6 +52,7 @@ use crate::otlp::ValueView;
 use self::digest::{READ_BYTES_MAX, Reader};
 use self::echo::without_echo;
 pub(super) use self::failure::{failure, failure_of_call};
+pub(super) use self::hash::id_hash;
 use self::markers::{is_marker, is_picture_left_out};
 use self::nested::Shape;
 pub(super) use self::raw::{Object, items, items_from_end, member, members, unquote};
@@ -199,11 +200,6 @@ pub(super) fn spoken(text: &str) -> Option<u64> {
     } else {
         0
     })
-}
-
-/// Identity out of several parts, such as a trace id and a span id. Where one part ends and the next begins matters.
-pub(super) fn id_hash(parts: &[&[u8]]) -> u64 {
-    hash::parts(parts)
 }
 
 /// The command line in a shell tool's arguments: `command` or `cmd`, the last word where it is a list

@@ -29,8 +29,8 @@ const SEEDED_BYTES_MAX: usize = 240;
 /// What xxh3 makes of the seed.
 static SECRET: [u8; 192] = const_custom_default_secret(SEED);
 
-/// The hash of several parts in their order; where one ends and the next begins matters.
-pub(crate) fn parts(parts: &[&[u8]]) -> u64 {
+/// Identity out of several parts in their order, such as a trace id and a span id. Where one ends and the next begins matters.
+pub(crate) fn id_hash(parts: &[&[u8]]) -> u64 {
     parts.iter().fold(SEED ^ parts.len() as u64, |hash, part| {
         mix(hash, bytes(part))
     })
