@@ -22,7 +22,7 @@ pub mod forward;
 mod given_up;
 mod grpc;
 mod http;
-mod otlp;
+pub(crate) mod otlp;
 mod otlp_logs;
 mod outbox;
 mod retry;

@@ -26,7 +26,8 @@ pub(super) fn scope() -> InstrumentationScope {
     }
 }
 
-pub(super) fn text(key: &str, value: &str) -> KeyValue {
+/// An attribute that is a text.
+pub(crate) fn text(key: &str, value: &str) -> KeyValue {
     attribute(key, Value::StringValue(value.to_owned()))
 }
 

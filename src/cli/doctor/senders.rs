@@ -5,8 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message as _;
@@ -14,6 +13,7 @@ use prost::Message as _;
 use super::{ARRIVES_WITHIN, Check, SERVICE};
 use crate::cli::failure::Failure;
 use crate::export::forward;
+use crate::export::otlp::text;
 use crate::export::{Compression, ForwardProtocol, ForwardSettings, TlsFiles};
 use crate::listener::UNAUTHENTICATED;
 use crate::otlp::Signal;
@@ -330,13 +330,6 @@ impl Sender {
 }
 
 fn request(run_id: &str, sent_by: &str) -> ExportTraceServiceRequest {
-    let text = |key: &str, value: &str| KeyValue {
-        key: key.to_owned(),
-        value: Some(AnyValue {
-            value: Some(Any::StringValue(value.to_owned())),
-        }),
-        ..KeyValue::default()
-    };
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_nanos() as u64);
     let id = (u128::from(now) << 8) | sent_by.len() as u128;
