@@ -1,15 +1,18 @@
-//! The one place where values of the engine and the store become protobuf, and where enums of requests become values.
+//! The one place where values of the engine, the shards and the store become protobuf, and where enums of protobuf become values.
 //!
 //! The shapes agree with those of [`crate::json`]; a field that is added here is added there. Nothing in this file can
 //! fail but the reading of an enum's number, because proto3 lets a client send any number.
 
 use prost_types::Timestamp;
 
+use super::tail::Lagged;
 use super::v1;
 use crate::engine::RunView;
+use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::view::{AgentWork, Ended, Status};
 use crate::engine::warning::{ChangeKind, Severity, Warning, WarningState};
 use crate::json::{DATE_NS_MIN, dollars, hex_id, hex_span};
+use crate::shard::guard::Answer;
 use crate::store::alert::Alert;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -101,6 +104,31 @@ impl From<&Alert> for v1::Alert {
     }
 }
 
+impl From<Lagged> for v1::Lagged {
+    fn from(lagged: Lagged) -> Self {
+        Self {
+            missed: lagged.missed(),
+            from: lagged.from,
+            to: lagged.to,
+        }
+    }
+}
+
+impl From<Answer> for v1::CheckToolCallResponse {
+    fn from(answer: Answer) -> Self {
+        let Answer { verdict, degraded } = answer;
+        Self {
+            verdict: v1::Verdict::from(verdict.kind).into(),
+            message: verdict.message,
+            rule: verdict.rule.map(|rule| rule.name().to_owned()),
+            repeats: verdict.repeats,
+            previous_result: verdict.previous_result.as_deref().map(str::to_owned),
+            warning_id: verdict.warning_id.map(hex_id),
+            degraded,
+        }
+    }
+}
+
 impl From<Status> for v1::RunStatus {
     fn from(status: Status) -> Self {
         match status {
@@ -150,6 +178,29 @@ impl From<ChangeKind> for v1::AlertChange {
             ChangeKind::Updated => Self::Updated,
             ChangeKind::Resolved => Self::Resolved,
             ChangeKind::Reopened => Self::Reopened,
+        }
+    }
+}
+
+impl From<VerdictKind> for v1::Verdict {
+    fn from(kind: VerdictKind) -> Self {
+        match kind {
+            VerdictKind::Allow => Self::Allow,
+            VerdictKind::Nudge => Self::Nudge,
+            VerdictKind::Skip => Self::Skip,
+            VerdictKind::Abort => Self::Abort,
+        }
+    }
+}
+
+/// The verdict of an answer; no verdict lets the call be made.
+impl From<v1::Verdict> for VerdictKind {
+    fn from(verdict: v1::Verdict) -> Self {
+        match verdict {
+            v1::Verdict::Nudge => Self::Nudge,
+            v1::Verdict::Skip => Self::Skip,
+            v1::Verdict::Abort => Self::Abort,
+            v1::Verdict::Allow | v1::Verdict::Unspecified => Self::Allow,
         }
     }
 }

@@ -13,9 +13,8 @@ use super::grpc::corrected;
 use super::queries::Api;
 use super::v1;
 use super::v1::guard_service_server::{GuardService, GuardServiceServer};
-use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
-use crate::json::{dollars, hex_id};
+use crate::json::dollars;
 use crate::shard::guard::{Answer, GuardContext, Outcome, Spoken, Told};
 
 /// Longest name or id in a request, in bytes.
@@ -272,30 +271,4 @@ fn session_error(error: &ApiError) -> v1::SessionError {
         other => (String::new(), other.to_string()),
     };
     v1::SessionError { field, problem }
-}
-
-impl From<Answer> for v1::CheckToolCallResponse {
-    fn from(answer: Answer) -> Self {
-        let Answer { verdict, degraded } = answer;
-        Self {
-            verdict: v1::Verdict::from(verdict.kind).into(),
-            message: verdict.message,
-            rule: verdict.rule.map(|rule| rule.name().to_owned()),
-            repeats: verdict.repeats,
-            previous_result: verdict.previous_result.as_deref().map(str::to_owned),
-            warning_id: verdict.warning_id.map(hex_id),
-            degraded,
-        }
-    }
-}
-
-impl From<VerdictKind> for v1::Verdict {
-    fn from(kind: VerdictKind) -> Self {
-        match kind {
-            VerdictKind::Allow => Self::Allow,
-            VerdictKind::Nudge => Self::Nudge,
-            VerdictKind::Skip => Self::Skip,
-            VerdictKind::Abort => Self::Abort,
-        }
-    }
 }

@@ -82,7 +82,7 @@ async fn check(State(api): State<Api>, Whole(body): Whole) -> Result<Json<Verdic
     fields.end()?;
     let answer = api.check_call(&request).await?;
     Ok(Json(VerdictJson {
-        verdict: word(answer.verdict()),
+        verdict: answer.verdict().into(),
         message: answer.message,
         rule: answer.rule,
         repeats: answer.repeats,
@@ -149,7 +149,7 @@ struct VerdictCountJson {
 async fn totals(State(api): State<Api>) -> Result<Json<TotalsJson>, ApiError> {
     let totals = api.guard_totals()?;
     let verdicts = totals.verdicts.into_iter().map(|count| VerdictCountJson {
-        verdict: word(count.verdict()).name(),
+        verdict: VerdictKind::from(count.verdict()).name(),
         rule: count.rule,
         count: count.count,
     });
@@ -186,15 +186,6 @@ fn not_arrived(rejection: &BytesRejection) -> Response {
             let cause = innermost(rejection);
             failure(rejection.status(), &format!("body: broke off: {cause}"))
         }
-    }
-}
-
-fn word(verdict: v1::Verdict) -> VerdictKind {
-    match verdict {
-        v1::Verdict::Nudge => VerdictKind::Nudge,
-        v1::Verdict::Skip => VerdictKind::Skip,
-        v1::Verdict::Abort => VerdictKind::Abort,
-        v1::Verdict::Allow | v1::Verdict::Unspecified => VerdictKind::Allow,
     }
 }
 

@@ -10,7 +10,7 @@ use tonic::{Request, Response, Status};
 
 use super::error::ApiError;
 use super::queries::{Api, not_read, page_size, unless_empty};
-use super::tail::{AlertFilter, Lagged, TailItem};
+use super::tail::{AlertFilter, TailItem};
 use super::token::Position;
 use super::v1::tail_alerts_response::Message;
 use super::v1::warning_service_server::WarningService;
@@ -88,16 +88,6 @@ fn answer(item: TailItem) -> v1::TailAlertsResponse {
     };
     v1::TailAlertsResponse {
         message: Some(message),
-    }
-}
-
-impl From<Lagged> for v1::Lagged {
-    fn from(lagged: Lagged) -> Self {
-        Self {
-            missed: lagged.missed(),
-            from: lagged.from,
-            to: lagged.to,
-        }
     }
 }
 
