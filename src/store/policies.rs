@@ -12,9 +12,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Store;
 use super::error::StoreError;
 use super::keys;
-use super::pieces::Writes;
+use super::pieces::{self, Writes};
+use super::reads::unreadable;
+use super::records::RecordError;
 use super::shared::Shared;
 
 /// Policies that stay in any case, some 15 KB each: after an orderly end no record names the one at work, which would be written
@@ -42,7 +45,37 @@ impl PoliciesFound {
     }
 }
 
+impl Store {
+    /// The policy with this hash.
+    pub fn policy(&self, hash: u64) -> Result<Option<String>, StoreError> {
+        let key = keys::policy(hash);
+        let shared = &self.inner.shared;
+        let Some(json) = shared.read(|db| pieces::get(db, &key))? else {
+            return Ok(None);
+        };
+        String::from_utf8(json)
+            .map(Some)
+            .map_err(|error| unreadable("policy", &key, &RecordError::from(error.utf8_error())))
+    }
+}
+
 impl Shared {
+    /// Keeps a policy, on disk when this returns: the journal is synced before the database is, and names it.
+    pub(super) fn put_policy(&self, hash: u64, json: &str) -> Result<(), StoreError> {
+        let key = keys::policy(hash);
+        let kept = self.read(|db| pieces::get(db, &key))?;
+        if kept.is_some_and(|kept| kept == json.as_bytes()) {
+            return Ok(());
+        }
+        self.write(|db| {
+            let mut writes = Writes::default();
+            writes.remove_stored(db, &key)?;
+            writes.put_pieces(&key, json.as_bytes());
+            writes.apply(db)
+        })?;
+        self.write_through()
+    }
+
     /// Puts into the database the policies that the journal names and the database lacks, and lets go of those that nobody needs.
     pub(super) fn keep_policies(&self, found: PoliciesFound) -> Result<(), StoreError> {
         for (hash, json) in found.held {

@@ -165,18 +165,6 @@ impl Store {
         })
     }
 
-    /// The policy with this hash.
-    pub fn policy(&self, hash: u64) -> Result<Option<String>, StoreError> {
-        let key = keys::policy(hash);
-        let shared = &self.inner.shared;
-        let Some(json) = shared.read(|db| pieces::get(db, &key))? else {
-            return Ok(None);
-        };
-        String::from_utf8(json)
-            .map(Some)
-            .map_err(|error| unreadable("policy", &key, &RecordError::from(error.utf8_error())))
-    }
-
     /// Cursor of the next alert for an exporter; 0 for one that is new. Where the database was made anew without its cursor,
     /// that of the first alert behind the snapshot.
     pub fn exporter_cursor(&self, name: &str) -> Result<u64, StoreError> {
@@ -259,22 +247,6 @@ impl Shared {
         of_run.map(|(trace, _)| *trace).collect()
     }
 
-    /// Keeps a policy, on disk when this returns: the journal is synced before the database is, and names it.
-    pub(super) fn put_policy(&self, hash: u64, json: &str) -> Result<(), StoreError> {
-        let key = keys::policy(hash);
-        let kept = self.read(|db| pieces::get(db, &key))?;
-        if kept.is_some_and(|kept| kept == json.as_bytes()) {
-            return Ok(());
-        }
-        self.write(|db| {
-            let mut writes = Writes::default();
-            writes.remove_stored(db, &key)?;
-            writes.put_pieces(&key, json.as_bytes());
-            writes.apply(db)
-        })?;
-        self.write_through()
-    }
-
     pub(super) fn set_exporter_cursor(&self, name: &str, cursor: u64) -> Result<(), StoreError> {
         self.write(|db| {
             let known = db.insert(keys::exporter(name), &cursor.to_be_bytes())?;
@@ -302,7 +274,7 @@ fn unreadable_record(position: u64, error: &RecordError) -> StoreError {
     }
 }
 
-fn unreadable(what: &'static str, key: &[u8], error: &RecordError) -> StoreError {
+pub(super) fn unreadable(what: &'static str, key: &[u8], error: &RecordError) -> StoreError {
     StoreError::Unreadable {
         what,
         key: key.escape_ascii().to_string(),
