@@ -130,9 +130,9 @@ impl Page {
         for _ in 0..RUNS_EXAMINED_MAX / RUNS_TOGETHER {
             let shards = api.shards()?;
             let after = place.after_run.clone();
-            let looking = shards
-                .store()
-                .read_to_show(move |store| store.run_ids(after.as_ref(), true, RUNS_TOGETHER));
+            let looking = shards.store().read_to_show(move |store| {
+                store.run_ids_newest_first(after.as_ref(), RUNS_TOGETHER)
+            });
             let keys = looking.await.map_err(|error| not_read(&error))?;
             if keys.is_empty() {
                 return Ok(None);

@@ -119,7 +119,7 @@ impl Shards {
             let behind = after.clone();
             let looking = self
                 .store()
-                .read_to_show(move |store| store.run_ids(behind.as_ref(), true, limit));
+                .read_to_show(move |store| store.run_ids_newest_first(behind.as_ref(), limit));
             let keys = looking.await?;
             if keys.is_empty() {
                 return Ok(RunPage {

@@ -126,7 +126,7 @@ impl Walk {
         let after = self.after.clone();
         let looking = shared
             .store
-            .read_beside(move |store| store.run_ids(after.as_ref(), false, limit));
+            .read_beside(move |store| store.run_ids_oldest_first(after.as_ref(), limit));
         let mut keys = looking.await?;
         if why == Review::Age && !self.passes_all {
             let oldest_ms = shared.oldest_ms();
@@ -188,7 +188,7 @@ impl Shared {
     /// nothing at the end.
     async fn move_again(&self, after: Option<IndexKey>) -> Result<Option<IndexKey>, StoreError> {
         let looking = self.store.read_beside(move |store| {
-            let keys = store.run_ids(after.as_ref(), false, SURVEY_RUNS)?;
+            let keys = store.run_ids_oldest_first(after.as_ref(), SURVEY_RUNS)?;
             let mut strays = Vec::new();
             for IndexKey { run_id, .. } in &keys {
                 if let Some(trace) = TraceId::of_run(run_id)

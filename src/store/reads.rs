@@ -2,6 +2,7 @@
 //! What is committed and not in the database yet is found all the same.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use crate::engine::event::{Text, TraceId};
@@ -41,35 +42,41 @@ impl Store {
         shared.known.lacks(&keys::run(run_id)).then_some(false)
     }
 
-    /// At most `limit` runs of the index behind `after` in the order asked for; from its end without `after`.
-    pub fn run_ids(
+    /// At most `limit` runs of the index before `after`, the newest first; from the newest on without `after`.
+    pub fn run_ids_newest_first(
         &self,
         after: Option<&IndexKey>,
-        newest_first: bool,
         limit: usize,
     ) -> Result<Vec<IndexKey>, StoreError> {
         let shared = &self.inner.shared;
-        let waiting = shared.waiting_runs(after, newest_first);
-        let all = keys::all(keys::INDEX);
-        let after = after.map(keys::index);
+        let waiting = shared.waiting_runs(|run| after.is_none_or(|after| run < after));
+        let Range { start, end } = keys::all(keys::INDEX);
+        let end = after.map_or(end.to_vec(), keys::index);
         let found: Vec<_> = shared.read(|db| {
-            if newest_first {
-                let end = after.unwrap_or_else(|| all.end.to_vec());
-                let range = db.range(all.start.to_vec()..end);
-                range.keys().rev().take(limit).collect()
-            } else {
-                let start = after.map_or(all.start.to_vec(), |key| keys::next(&key));
-                let range = db.range(start..all.end.to_vec());
-                range.keys().take(limit).collect()
-            }
+            let keys = db.range(start.to_vec()..end).keys();
+            keys.rev().take(limit).collect()
         })?;
-        let stored = found.iter().filter_map(|key| keys::index_key(key));
-        let mut runs: Vec<_> = stored.chain(waiting).collect();
-        runs.sort_unstable();
-        runs.dedup();
-        if newest_first {
-            runs.reverse();
-        }
+        let mut runs = listed(&found, waiting);
+        runs.reverse();
+        runs.truncate(limit);
+        Ok(runs)
+    }
+
+    /// At most `limit` runs of the index behind `after`, the oldest first; from the oldest on without `after`.
+    pub fn run_ids_oldest_first(
+        &self,
+        after: Option<&IndexKey>,
+        limit: usize,
+    ) -> Result<Vec<IndexKey>, StoreError> {
+        let shared = &self.inner.shared;
+        let waiting = shared.waiting_runs(|run| after.is_none_or(|after| run > after));
+        let Range { start, end } = keys::all(keys::INDEX);
+        let start = after.map_or(start.to_vec(), |after| keys::next(&keys::index(after)));
+        let found: Vec<_> = shared.read(|db| {
+            let keys = db.range(start..end.to_vec()).keys();
+            keys.take(limit).collect()
+        })?;
+        let mut runs = listed(&found, waiting);
         runs.truncate(limit);
         Ok(runs)
     }
@@ -228,15 +235,11 @@ impl Shared {
         Ok(is_waiting || self.read(|db| db.contains_key(keys::index(run)))?)
     }
 
-    /// Runs behind `after` that may not be in the database yet.
-    fn waiting_runs(&self, after: Option<&IndexKey>, newest_first: bool) -> Vec<IndexKey> {
-        let is_behind = |run: &&IndexKey| match after {
-            Some(after) if newest_first => *run < after,
-            Some(after) => *run > after,
-            None => true,
-        };
+    /// Runs of a part of the index that may not be in the database yet.
+    fn waiting_runs(&self, is_asked_for: impl Fn(&IndexKey) -> bool) -> Vec<IndexKey> {
         let pending = self.pending();
-        pending.new_runs.iter().filter(is_behind).cloned().collect()
+        let runs = pending.new_runs.iter();
+        runs.filter(|run| is_asked_for(run)).cloned().collect()
     }
 
     /// Traces of a run that may not be in the database yet.
@@ -257,6 +260,15 @@ impl Shared {
             Ok(())
         })
     }
+}
+
+/// Runs by the keys of their places in the database, and those that may not be there yet, the oldest first.
+fn listed(keys: &[impl AsRef<[u8]>], waiting: Vec<IndexKey>) -> Vec<IndexKey> {
+    let stored = keys.iter().filter_map(|key| keys::index_key(key.as_ref()));
+    let mut runs: Vec<_> = stored.chain(waiting).collect();
+    runs.sort_unstable();
+    runs.dedup();
+    runs
 }
 
 fn turns_of(position: u64, group: &[u8]) -> Vec<Result<Replayed, StoreError>> {

@@ -127,14 +127,14 @@ async fn a_run_that_begins_anew_is_listed_once() {
         let mut shards = start(dir.path(), settings()).await;
         pass(10, SECOND).await;
         submit(&shards, calls(A, Some("spoilt"), 3..6)).await;
-        let twice = shards.store().run_ids(None, true, 9).unwrap();
+        let twice = shards.store().run_ids_newest_first(None, 9).unwrap();
         assert_eq!((twice.len(), shards.run_count()), (2, 2));
         if is_killed {
             kill(shards).await;
             shards = start(dir.path(), settings()).await;
         }
         until(async || (shards.run_count() == 1).then_some(())).await;
-        let once = shards.store().run_ids(None, true, 9).unwrap();
+        let once = shards.store().run_ids_newest_first(None, 9).unwrap();
         assert_eq!(once, twice[..1]);
         assert_eq!(listed(&shards, &RunFilter::default()).await, ["spoilt"]);
         assert_eq!(view(&shards, "spoilt").await.tool_calls, 3);
@@ -142,7 +142,7 @@ async fn a_run_that_begins_anew_is_listed_once() {
         kill(shards).await;
         let shards = start(dir.path(), settings()).await;
         assert_eq!(shards.run_count(), 1);
-        assert_eq!(shards.store().run_ids(None, true, 9).unwrap(), once);
+        assert_eq!(shards.store().run_ids_newest_first(None, 9).unwrap(), once);
         assert_eq!(view(&shards, "spoilt").await.tool_calls, 3);
         kill(shards).await;
     }

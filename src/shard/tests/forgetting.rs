@@ -162,7 +162,7 @@ async fn a_run_is_forgotten_once() {
     };
     let shards = start(dir.path(), hour).await;
     submit(&shards, calls(A, Some("old"), 0..1)).await;
-    let old = shards.shared.store.run_ids(None, false, 10).unwrap();
+    let old = shards.shared.store.run_ids_oldest_first(None, 10).unwrap();
     assert_eq!(old.len(), 1);
     pass(70, 60 * SECOND).await;
     submit(&shards, calls(B, Some("working"), 0..1)).await;
@@ -184,7 +184,7 @@ async fn a_run_that_is_asked_about_is_not_forgotten() {
     submit(&shards, quiet.collect()).await;
     // Found idle after half of that.
     pass(11, 60 * SECOND).await;
-    let keys = shards.store().run_ids(None, false, 128).unwrap();
+    let keys = shards.store().run_ids_oldest_first(None, 128).unwrap();
     let first = keys[0].run_id.clone();
     let mut reviewing = Box::pin(shards.shared.review(keys, Review::Number));
     let mut answers = 0;

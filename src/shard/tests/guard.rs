@@ -135,7 +135,7 @@ async fn questions_are_answered_between_runs() {
     let all = (1..101).flat_map(|number| calls(trace(number), None, 0..1));
     submit(&shards, all.collect()).await;
     ask(&shards, "asked").await;
-    let keys = shards.store().run_ids(None, false, 128).unwrap();
+    let keys = shards.store().run_ids_oldest_first(None, 128).unwrap();
     assert!(keys.len() >= 100);
     let mut reviewing = Box::pin(shards.shared.review(keys, Review::Age));
     let mut answered = 0;

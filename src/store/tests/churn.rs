@@ -104,7 +104,7 @@ async fn what_is_forgotten_leaves_its_room() {
         kib(most),
         usual.map(kib)
     );
-    let runs = store.run_ids(None, true, 1_000).unwrap();
+    let runs = store.run_ids_newest_first(None, 1_000).unwrap();
     assert_eq!(runs.len() as u64, RUNS * ROUNDS_KEPT);
     assert!(most < 3 * live + (64 << 20), "{} KiB", kib(most));
     // In a third twice as much is written: a ninth of it that stays would show. On a busy machine more waits to be given up.
@@ -132,7 +132,7 @@ async fn runs_are_counted_as_they_come_and_go() {
             copy(dir.path(), copied.path());
             let again = open(copied.path());
             assert_eq!(again.run_count(), expected, "after round {round}");
-            let listed = again.run_ids(None, false, 1_000).unwrap();
+            let listed = again.run_ids_oldest_first(None, 1_000).unwrap();
             assert_eq!(listed.len() as u64, expected);
             drop(again);
             raw::put(copied.path(), keys::RUNS, b"nonsense");

@@ -20,7 +20,7 @@ async fn what_is_committed_is_there_after_reopening() {
     }
     let store = open(dir.path());
     assert_eq!(replayed(&store), [(1, turn.entries, turn.policy)]);
-    assert_eq!(store.run_ids(None, true, 9).unwrap(), turn.new_runs);
+    assert_eq!(store.run_ids_newest_first(None, 9).unwrap(), turn.new_runs);
     assert_eq!(store.alias(TRACE).unwrap().as_deref(), Some("run"));
     assert_eq!(store.alias(TraceId([8; 16])).unwrap(), None);
     assert_eq!(

@@ -213,7 +213,7 @@ async fn what_the_database_lost_comes_back() {
         assert_eq!((store.first_cursor(), store.last_cursor()), (1, 6));
         assert_eq!(store.alias(TRACE).unwrap().as_deref(), Some("run"));
         assert_eq!(store.alias(other).unwrap().as_deref(), Some("again"));
-        let runs = store.run_ids(None, false, 9).unwrap();
+        let runs = store.run_ids_oldest_first(None, 9).unwrap();
         assert_eq!(runs, [key(1, "again"), key(1, "run")]);
     };
     check(&store);
@@ -262,6 +262,6 @@ async fn the_journal_is_cut_behind_what_is_on_disk() {
         let alias = crashed.alias(TraceId([run as u8 + 1; 16])).unwrap();
         assert_eq!(alias.as_deref(), Some(run_id.as_str()));
     }
-    assert_eq!(crashed.run_ids(None, true, 99).unwrap().len(), 20);
+    assert_eq!(crashed.run_ids_newest_first(None, 99).unwrap().len(), 20);
     assert_eq!(crashed.commit(idle("run", 1)).await.unwrap().position, 21);
 }

@@ -53,7 +53,7 @@ fn belongings(store: &Store, run: u64) -> (Vec<TraceId>, Vec<u64>) {
 fn shown(store: &Store) -> Shown {
     let each = 0..RUNS;
     Shown {
-        runs: store.run_ids(None, false, 99).unwrap(),
+        runs: store.run_ids_oldest_first(None, 99).unwrap(),
         states: each.clone().map(|run| state(store, run).unwrap()).collect(),
         aliases: each
             .clone()

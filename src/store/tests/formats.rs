@@ -37,7 +37,7 @@ fn check(dir: &Path) {
     let store = open(dir);
     let turn = filling();
     assert_eq!(replayed(&store), [(1, turn.entries, turn.policy)]);
-    let mut listed = store.run_ids(None, true, 9).unwrap();
+    let mut listed = store.run_ids_newest_first(None, 9).unwrap();
     // It has a state and was never begun: it is listed where the runs have to be counted.
     listed.retain(|key| &*key.run_id != "run");
     assert_eq!(listed, turn.new_runs);

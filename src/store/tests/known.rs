@@ -86,7 +86,10 @@ async fn a_state_that_is_not_listed_is_found() {
     assert!(is_found(&store, "run"));
     assert!(lacks(&store, "other"));
     shared.list_again(&AtomicBool::new(false)).unwrap();
-    assert_eq!(store.run_ids(None, true, 9).unwrap(), [key(1, "run")]);
+    assert_eq!(
+        store.run_ids_newest_first(None, 9).unwrap(),
+        [key(1, "run")]
+    );
 }
 
 /// Given a filter that has had too many keys, it is made anew with what is there, and once more only when that is too much.
@@ -149,5 +152,8 @@ async fn runs_that_are_not_listed_are_counted() {
     raw::remove(dir.path(), b"i");
     let store = open(dir.path());
     assert_eq!(store.run_count(), 1);
-    assert_eq!(store.run_ids(None, true, 9).unwrap(), [key(1, "run")]);
+    assert_eq!(
+        store.run_ids_newest_first(None, 9).unwrap(),
+        [key(1, "run")]
+    );
 }

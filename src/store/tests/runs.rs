@@ -42,17 +42,14 @@ async fn the_index_is_listed_from_both_ends() {
         })
         .await
         .unwrap();
-    let listed =
-        |after: Option<&IndexKey>, newest_first| store.run_ids(after, newest_first, 2).unwrap();
-    assert_eq!(listed(None, false), runs[..2]);
-    assert_eq!(listed(Some(&runs[1]), false), runs[2..]);
-    assert_eq!(listed(None, true), [runs[3].clone(), runs[2].clone()]);
-    assert_eq!(
-        listed(Some(&runs[2]), true),
-        [runs[1].clone(), runs[0].clone()]
-    );
-    assert_eq!(listed(Some(&runs[0]), true), []);
-    assert_eq!(listed(Some(&runs[3]), false), []);
+    let oldest = |after: Option<&IndexKey>| store.run_ids_oldest_first(after, 2).unwrap();
+    let newest = |after: Option<&IndexKey>| store.run_ids_newest_first(after, 2).unwrap();
+    assert_eq!(oldest(None), runs[..2]);
+    assert_eq!(oldest(Some(&runs[1])), runs[2..]);
+    assert_eq!(newest(None), [runs[3].clone(), runs[2].clone()]);
+    assert_eq!(newest(Some(&runs[2])), [runs[1].clone(), runs[0].clone()]);
+    assert_eq!(newest(Some(&runs[0])), []);
+    assert_eq!(oldest(Some(&runs[3])), []);
 }
 
 /// Given deleted runs, one of which had been larger before, nothing of them is left, in the database or in memory; aliases that
@@ -78,7 +75,10 @@ async fn deleted_runs_leave_nothing_behind() {
     assert!(store.inner.shared.begun().is_empty());
     store.commit(removing("old")).await.unwrap();
 
-    assert_eq!(store.run_ids(None, true, 9).unwrap(), [key(1, "old2")]);
+    assert_eq!(
+        store.run_ids_newest_first(None, 9).unwrap(),
+        [key(1, "old2")]
+    );
     assert_eq!(store.load_run("old").unwrap(), None);
     assert!(store.load_run("old2").unwrap().is_some());
     assert_eq!(store.alias(TRACE).unwrap(), None);
@@ -96,7 +96,10 @@ async fn a_place_goes_alone() {
     for is_settled in [false, true] {
         let dir = TempDir::new().unwrap();
         let check = |store: &Store| {
-            assert_eq!(store.run_ids(None, true, 9).unwrap(), [key(5, "run")]);
+            assert_eq!(
+                store.run_ids_newest_first(None, 9).unwrap(),
+                [key(5, "run")]
+            );
             assert_eq!(store.run_count(), 1);
             assert_eq!(store.load_run("run").unwrap(), Some(saved(5, "run", 10)));
             assert_eq!(store.alias(TRACE).unwrap().as_deref(), Some("run"));
@@ -174,7 +177,10 @@ async fn a_run_that_waits_is_removed_at_once() {
         committed.unwrap();
     }
     let check = || {
-        assert_eq!(store.run_ids(None, true, 9).unwrap(), [key(1, "stays")]);
+        assert_eq!(
+            store.run_ids_newest_first(None, 9).unwrap(),
+            [key(1, "stays")]
+        );
         assert_eq!(store.alias(TRACE).unwrap(), None);
         assert_eq!(store.aliases_of("gone").unwrap(), []);
         assert_eq!(store.aliases_of("stays").unwrap(), [OTHER]);
@@ -231,7 +237,7 @@ async fn the_traces_of_a_run_are_removed_piece_by_piece() {
         assert_eq!(store.alias(*trace).unwrap(), None);
     }
     assert_eq!(store.aliases_of("gone").unwrap(), []);
-    assert_eq!(store.run_ids(None, true, 9).unwrap(), []);
+    assert_eq!(store.run_ids_newest_first(None, 9).unwrap(), []);
     let start = || store.inner.shared.journal_start.load(Ordering::Acquire);
     store.needed_from(0, u64::MAX);
     while left > 0 {

@@ -398,7 +398,7 @@ fn worked(dir: &Path) -> String {
     }
     assert_eq!(store.policy(9).expect("readable").as_deref(), Some("{}"));
     assert_eq!(store.counters().lost_records, 0);
-    let runs = store.run_ids(None, false, 99).expect("readable");
+    let runs = store.run_ids_oldest_first(None, 99).expect("readable");
     format!("{last} {runs:?}")
 }
 
