@@ -128,31 +128,9 @@ fn bad_query(rejection: &QueryRejection) -> ApiError {
     let told = rejection.body_text();
     // What failed, then the parameter where it is known which, then what is wrong.
     let wrong = told.split_once(": ").map_or(&*told, |(_, wrong)| wrong);
-    let wrong = match wrong.split_once(": ") {
-        Some((field, problem)) => {
-            let problem = match problem {
-                "invalid digit found in string" | "cannot parse integer from empty string" => {
-                    "a whole number is expected".to_owned()
-                }
-                "number too large to fit in target type" => "the number is too large".to_owned(),
-                _ => match problem.strip_prefix(&format!("unknown field `{field}`, ")) {
-                    Some("there are no fields") => {
-                        "unknown parameter; there are none here".to_owned()
-                    }
-                    Some(known) => {
-                        let known = known.trim_start_matches("expected ");
-                        format!(
-                            "unknown parameter; known here: {}",
-                            known.trim_start_matches("one of ")
-                        )
-                    }
-                    None => problem.to_owned(),
-                },
-            };
-            return ApiError::invalid(field.to_owned(), problem);
-        }
-        None => wrong,
-    };
+    if let Some((field, problem)) = wrong.split_once(": ") {
+        return ApiError::invalid(field.to_owned(), problem_with(field, problem));
+    }
     // A parameter that is not there, or there twice, is named in the text alone.
     for (beginning, problem) in [
         ("missing field `", "is missing"),
@@ -164,4 +142,24 @@ fn bad_query(rejection: &QueryRejection) -> ApiError {
         }
     }
     ApiError::invalid("query", wrong)
+}
+
+/// What is wrong with a parameter, in words for who wrote it.
+fn problem_with(field: &str, problem: &str) -> String {
+    match problem {
+        "invalid digit found in string" | "cannot parse integer from empty string" => {
+            return "a whole number is expected".to_owned();
+        }
+        "number too large to fit in target type" => return "the number is too large".to_owned(),
+        _ => {}
+    }
+    let Some(known) = problem.strip_prefix(&format!("unknown field `{field}`, ")) else {
+        return problem.to_owned();
+    };
+    if known == "there are no fields" {
+        return "unknown parameter; there are none here".to_owned();
+    }
+    let known = known.trim_start_matches("expected ");
+    let known = known.trim_start_matches("one of ");
+    format!("unknown parameter; known here: {known}")
 }
