@@ -5,6 +5,8 @@
 //! does not save, clicks beside a button. That holds only where the look is at what was written, or where the deeds differ in
 //! their places on a screen alone: who looks up the same rules before each letter gets on.
 
+use std::iter::zip;
+
 use crate::engine::event::Manner;
 
 use super::Fold;
@@ -23,32 +25,31 @@ impl Fold {
         if !is_look || judged.is_terse() || judged.pending {
             return false;
         }
-        let sample = judged.call.input.sample();
-        let (mut looks, mut later) = (0, None::<&CallMark>);
-        for (place, mark) in self.recent.iter().rev().enumerate() {
-            // A deed and a look in turn, beginning with the deed.
-            if place % 2 == 1 {
-                if mark.key() != judged.key || mark.result() != judged.result {
-                    return false;
-                }
-                looks += 1;
-                continue;
-            }
-            let is_deed = mark.may_act && mark.outcome != Outcome::Failed;
-            let is_alike = |later: &CallMark| {
-                later.tool == mark.tool
-                    && later.result() == mark.result()
-                    && (is_of(sample, &mark.sample)
-                        || (is_at_place(&mark.sample)
-                            && relation(&mark.sample, &later.sample) == Relation::Numbered))
-            };
-            if !is_deed || later.is_some_and(|later| !is_alike(later)) {
-                return false;
-            }
-            later = Some(mark);
+        // A look and a deed in turn, the deed last.
+        let deeds = || self.recent.iter().rev().step_by(2);
+        let mut looks = self.recent.iter().rev().skip(1).step_by(2);
+        let is_same = |look: &CallMark| look.key() == judged.key && look.result() == judged.result;
+        if looks.len() < LOOKS_MIN || !looks.all(is_same) {
+            return false;
         }
-        looks >= LOOKS_MIN
+        let sample = judged.call.input.sample();
+        let mut neighbours = zip(deeds().skip(1), deeds());
+        deeds().all(is_deed) && neighbours.all(|(deed, later)| are_alike(deed, later, sample))
     }
+}
+
+fn is_deed(mark: &CallMark) -> bool {
+    mark.may_act && mark.outcome != Outcome::Failed
+}
+
+/// Whether a deed is like the next one: one tool gives the same word, and the look is at what was written, or the deeds differ in
+/// their places on a screen alone.
+fn are_alike(deed: &CallMark, later: &CallMark, look: &str) -> bool {
+    deed.tool == later.tool
+        && deed.result() == later.result()
+        && (is_of(look, &deed.sample)
+            || (is_at_place(&deed.sample)
+                && relation(&deed.sample, &later.sample) == Relation::Numbered))
 }
 
 /// Whether a look names a thing, such as a file, that a deed names, too.
