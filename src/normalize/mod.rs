@@ -186,14 +186,13 @@ impl Normalizer {
     /// What has been read so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let [told, placed, noise, unknown_operation, no_dialect] =
-            [0, 1, 2, 3, 4].map(|outcome: usize| self.outcomes[outcome].load(Ordering::Relaxed));
+        let of = |outcome: Outcome| self.outcomes[outcome as usize].load(Ordering::Relaxed);
         Counts {
-            told,
-            placed,
-            noise,
-            unknown_operation,
-            no_dialect,
+            told: of(Outcome::Told),
+            placed: of(Outcome::Placed),
+            noise: of(Outcome::Noise),
+            unknown_operation: of(Outcome::UnknownOperation),
+            no_dialect: of(Outcome::NoDialect),
             ids_left_out: self.ids_left_out.load(Ordering::Relaxed),
             tokens_left_out: self.tokens_left_out.load(Ordering::Relaxed),
             unpriced: self.unpriced_calls.load(Ordering::Relaxed),
