@@ -412,10 +412,11 @@ fn autogen_run<'a>(reading: &Reading<'_, 'a>) -> Option<&'a str> {
 
 /// Whether a text is a UUID: keys that a program chose itself (`default`) would join runs that have nothing in common.
 fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+    let fits = |(place, byte): (usize, u8)| match place {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    text.len() == 36 && text.bytes().enumerate().all(fits)
 }
 
 #[cfg(test)]
@@ -424,11 +425,29 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{Answer, Body};
+    use super::{Answer, Body, is_uuid};
     use crate::normalize::captured::Captured;
 
     fn check(span: Captured, expected: &[&str]) {
         assert_eq!(span.told(), expected);
+    }
+
+    /// Given a key of hex digits and hyphens, it is a UUID where the hyphens stand as in one.
+    #[test]
+    fn uuids_have_their_hyphens() {
+        assert!(is_uuid("0f8fad5b-d9cb-469f-A165-70867728950e"));
+        for text in [
+            "",
+            "default",
+            "------------------------------------",
+            "0f8fad5bd9cb469fa16570867728950e",
+            "0f8fad5b-d9cb-469f-a165070867728950e",
+            "0f8fad5-bd9cb-469f-a165-70867728950e",
+            "0f8fad5b-d9cb-469f-a165-70867728950",
+            "0f8fad5b-d9cb-469f-a165-70867728950g",
+        ] {
+            assert!(!is_uuid(text), "{text}");
+        }
     }
 
     /// A tool's arguments may be JSON text or a map; they are the same arguments.
