@@ -102,10 +102,17 @@ impl Api {
         &self,
         run_id: &str,
     ) -> Result<impl Stream<Item = RunView> + Send + use<>, ApiError> {
-        // It may be known by another id than the one that was asked for.
-        let run = self.run(run_id).await?;
         let permit = self.stream_permit()?;
-        let changes = self.shards()?.watch(&run.run_id).await;
+        // It may be known by another id than the one that was asked for, also since a moment ago.
+        let mut known_by = self.run(run_id).await?.run_id;
+        let changes = loop {
+            let changes = self.shards()?.watch(&known_by).await;
+            let now = self.run(run_id).await?.run_id;
+            if now == known_by {
+                break changes;
+            }
+            known_by = now;
+        };
         let changes = changes.map(move |run| {
             let _held = &permit;
             run

@@ -240,8 +240,8 @@ fn run_url(external_url: &str, run_id: &str) -> String {
     url
 }
 
-/// Equal for two requests with the same revisions of the same warnings: `ID:REVISION` for one, with the tenant before it if
-/// there is one, a hash of all for several.
+/// Equal for two requests with the same alerts: `ID:REVISION:CURSOR` for one, with the tenant before it if there is one, a hash of
+/// all for several. With the cursor, since a run that was forgotten and comes again begins with the first revision.
 pub(super) fn idempotency_key(tenant: &str, alerts: &[Alert]) -> String {
     let owner = match tenant {
         "" => String::new(),
@@ -249,7 +249,8 @@ pub(super) fn idempotency_key(tenant: &str, alerts: &[Alert]) -> String {
     };
     let key = |alert: &Alert| {
         let warning = &alert.warning;
-        format!("{owner}{}:{}", hex_id(warning.id), warning.revision)
+        let id = hex_id(warning.id);
+        format!("{owner}{id}:{}:{}", warning.revision, alert.cursor)
     };
     match alerts {
         [alert] => key(alert),

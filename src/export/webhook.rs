@@ -481,7 +481,7 @@ mod tests {
             panic!("two requests")
         };
         assert_eq!(first["authorization"], "Bearer hunter2");
-        assert_eq!(first["idempotency-key"], "00000000000000ab:2");
+        assert_eq!(first["idempotency-key"], "00000000000000ab:2:0");
         assert_eq!(second["idempotency-key"].len(), 32);
         let group =
             r#"{}:{incident="00000000000000ab", run_id="4bf92f3577b34da6a3ce929d0e0e4736"}"#;
@@ -541,9 +541,9 @@ mod tests {
         assert_eq!(
             keys,
             [
-                "blue:00000000000000ab:2",
-                "red:00000000000000ab:2",
-                "00000000000000ab:2"
+                "blue:00000000000000ab:2:0",
+                "red:00000000000000ab:2:0",
+                "00000000000000ab:2:0"
             ]
         );
         let of = |place: usize| &requests[place].1["alerts"][0];

@@ -18,7 +18,7 @@ use tokio::sync::{broadcast, oneshot};
 use tokio::task::yield_now;
 
 use crate::engine::Change;
-use crate::engine::event::{Event, Text, ToolCall, TraceId};
+use crate::engine::event::{Event, Text, ToolCall};
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::guard::{self, Caller, Checked, Given, Said, Verdict};
 use crate::normalize::guarded;
@@ -28,9 +28,8 @@ use super::defect::contained;
 use super::draft::Draft;
 use super::inbox::{Cost, Message, Part, Routed};
 use super::residence::Slot;
-use super::router::{CHAIN_MAX, reported_id};
 use super::worker::Worker;
-use super::{NamedPolicy, Shards, Shared, admit, looking_up, swarm};
+use super::{NamedPolicy, Shards, Shared, admit, swarm};
 
 pub use crate::normalize::guarded::{Outcome, Told};
 
@@ -83,6 +82,8 @@ pub(super) struct Ask {
     run_id: Text,
     what: Question,
     caller: Caller,
+    /// It comes from another shard, whose run has gone over to this one's.
+    is_passed_on: bool,
     reply: oneshot::Sender<Answer>,
 }
 
@@ -181,6 +182,7 @@ impl Shared {
             run_id,
             what,
             caller,
+            is_passed_on: false,
             reply,
         };
         let failed = match inbox.put_question(ask) {
@@ -216,28 +218,6 @@ impl Shared {
             self.counters.lost_copies.add(cost.reports as u64);
         }
     }
-
-    /// The run that an id names. A trace may have gone over to a run with a name of its own, by way of other traces. Who asks
-    /// waits for the database where that has to say so, and no thread does that others need.
-    async fn run_named(&self, run_id: &str) -> Text {
-        let mut run_id = reported_id(&run_id.into());
-        for _ in 0..CHAIN_MAX {
-            let Some(trace) = TraceId::of_run(&run_id) else {
-                break;
-            };
-            let remembered = || self.router.try_lock().ok()?.known(trace).map(Some);
-            let known = remembered().or_else(|| self.store.alias_at_hand(trace).ok());
-            let next = match known {
-                Some(next) => next,
-                None => looking_up::alias(&self.store, trace).await,
-            };
-            match next.filter(|next| *next != run_id) {
-                Some(next) => run_id = next,
-                None => break,
-            }
-        }
-        run_id
-    }
 }
 
 impl Answer {
@@ -252,6 +232,12 @@ impl Answer {
 }
 
 impl Worker {
+    /// Whether the guard was asked about a run, and that is still to be put into a turn.
+    pub(super) fn is_asked_about(&self, run_id: &Text) -> bool {
+        let mut asked = self.pending.iter().map(|pending| &pending.key.run_id);
+        asked.any(|asked| asked == run_id)
+    }
+
     /// Answers the questions that wait. Says whether there were any.
     pub(super) fn answer_waiting(&mut self) -> Result<bool, StoreError> {
         let mut any = false;
@@ -292,11 +278,24 @@ impl Worker {
         if self.pending.len() >= PENDING_MAX {
             return Ok(());
         }
+        if !ask.is_passed_on
+            && let Some(run_id) = self.gone_over(&ask.run_id)?
+        {
+            let inbox = self.shared.inbox_of(&run_id);
+            // Where there is no room, whoever asked hears that nobody looked.
+            let _ = inbox.put_question(Ask {
+                run_id,
+                is_passed_on: true,
+                ..ask
+            });
+            return Ok(());
+        }
         let Ask {
             run_id,
             what,
             mut caller,
             reply,
+            ..
         } = ask;
         caller.now_ns = self.shared.clock.now_ns();
         // Whoever does not wait any more has been told to go ahead.

@@ -1,5 +1,5 @@
 //! What a request cannot be routed without, and only the database knows: of which run a trace is that the router does not
-//! remember, and, where none may be begun, whether there is a run.
+//! remember, and, where none may be begun, whether there is a run. And which run a question to the guard is about.
 //!
 //! The disk may be slow, and everybody waits for whoever holds the router. So nobody who does asks the database: a request that
 //! lacks something lets go of the router, has it looked up by a thread that may wait, and is routed anew. Nearly every request
@@ -11,7 +11,8 @@ use crate::store::hashing::FastMap;
 use crate::store::{Store, StoreError};
 
 use super::Shared;
-use super::router::{Route, Router};
+use super::router::{CHAIN_MAX, Route, Router, reported_id};
+use super::worker::Worker;
 
 /// Traces and runs of which the database has to be asked.
 #[derive(Debug, Default)]
@@ -97,5 +98,44 @@ impl Shared {
                 None
             })
         }
+    }
+}
+
+impl Shared {
+    /// The run that an id names. A trace may have gone over to a run with a name of its own, by way of other traces. Who asks
+    /// waits for the database where that has to say so, and no thread does that others need.
+    pub(super) async fn run_named(&self, run_id: &str) -> Text {
+        let mut run_id = reported_id(&run_id.into());
+        for _ in 0..CHAIN_MAX {
+            let Some(trace) = TraceId::of_run(&run_id) else {
+                break;
+            };
+            let remembered = || self.router.try_lock().ok()?.known(trace).map(Some);
+            let known = remembered().or_else(|| self.store.alias_at_hand(trace).ok());
+            let next = match known {
+                Some(next) => next,
+                None => alias(&self.store, trace).await,
+            };
+            match next.filter(|next| *next != run_id) {
+                Some(next) => run_id = next,
+                None => break,
+            }
+        }
+        run_id
+    }
+}
+
+impl Worker {
+    /// The run to which a trace has gone over since somebody asked about its own, of which nothing is left: if that were begun
+    /// again, nobody would move it.
+    pub(super) fn gone_over(&mut self, run_id: &Text) -> Result<Option<Text>, StoreError> {
+        let Some(trace) = TraceId::of_run(run_id) else {
+            return Ok(None);
+        };
+        if self.residence.fetch(run_id)?.is_some() {
+            return Ok(None);
+        }
+        let known = self.shared.router().known(trace);
+        Ok(known.filter(|known| known != run_id))
     }
 }

@@ -36,12 +36,17 @@ impl Worker {
     /// be committed; what it finds is given back when it is.
     pub(super) async fn turn_seen<T>(
         &mut self,
-        batch: Batch,
+        mut batch: Batch,
         look: impl FnOnce(&Self, &Draft) -> T,
     ) -> Result<T, StoreError> {
         let policy = batch.policy.clone();
         let policy = policy.unwrap_or_else(|| self.shared.policy());
         if policy.hash != self.policy.hash {
+            // A run that was asked about since it was found idle, or old, is not.
+            batch
+                .retired
+                .retain(|(key, _)| !self.is_asked_about(&key.run_id));
+            batch.idle.retain(|run_id| !self.is_asked_about(run_id));
             // What the guard did under the other policy is committed under its name.
             self.take(Batch::default(), policy, |_, _| ()).await?;
         }

@@ -5,6 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::poll;
+use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use super::guard::{ask, one_shard};
@@ -173,34 +174,44 @@ async fn a_run_is_forgotten_once() {
     assert_eq!(shards.counters().runs_retired.value(), 1);
 }
 
-/// Given a run that is asked about between the look at it and the turn that would forget it, it stays, and only those that went
+/// Given a run that is asked about between the look at it and the turn that would forget it, also where the policy has changed just
+/// before, it stays, and only those that went
 /// are counted.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_asked_about_is_not_forgotten() {
-    let _still = still();
-    let dir = tempfile::tempdir().unwrap();
-    let shards = start(dir.path(), one_shard()).await;
-    let quiet = (1..101).flat_map(|number| calls(TraceId([number; 16]), None, 0..1));
-    submit(&shards, quiet.collect()).await;
-    // Found idle after half of that.
-    pass(11, 60 * SECOND).await;
-    let keys = shards.store().run_ids_oldest_first(None, 128).unwrap();
-    let first = keys[0].run_id.clone();
-    let mut reviewing = Box::pin(shards.shared.review(keys, Review::Number));
-    let mut answers = 0;
-    let retired = loop {
-        if let Poll::Ready(retired) = poll!(&mut reviewing) {
-            break retired;
+    for changes_policy in [false, true] {
+        let _still = still();
+        let dir = tempfile::tempdir().unwrap();
+        let shards = start(dir.path(), one_shard()).await;
+        let quiet = (1..101).flat_map(|number| calls(TraceId([number; 16]), None, 0..1));
+        submit(&shards, quiet.collect()).await;
+        // Found idle after half of that.
+        pass(11, 60 * SECOND).await;
+        let keys = shards.store().run_ids_oldest_first(None, 128).unwrap();
+        let first = keys[0].run_id.clone();
+        if changes_policy {
+            let other = Arc::new(profile::Name::Automatos.policy());
+            shards.set_policy(&other).await.unwrap();
         }
-        // By the tenth answer the first run has been looked at.
-        let run_id = if answers == 10 { &first } else { "another" };
-        assert!(!ask(&shards, run_id).await.degraded);
-        answers += 1;
-    };
-    assert!(answers > 50, "{answers} answers");
-    assert!(shards.run(&first).await.unwrap().is_some());
-    assert_eq!((retired, shards.counters().runs_retired.value()), (99, 99));
-    assert_eq!(shards.run_count(), 2);
+        let mut reviewing = Box::pin(shards.shared.review(keys, Review::Number));
+        assert!(poll!(&mut reviewing).is_pending());
+        // It has begun when the first question comes: that has the shard take the newest policy.
+        yield_now().await;
+        let mut answers = 0;
+        let retired = loop {
+            if let Poll::Ready(retired) = poll!(&mut reviewing) {
+                break retired;
+            }
+            // By the tenth answer the first run has been looked at.
+            let run_id = if answers == 10 { &first } else { "another" };
+            assert!(!ask(&shards, run_id).await.degraded);
+            answers += 1;
+        };
+        assert!(answers > 50, "{answers} answers");
+        assert!(shards.run(&first).await.unwrap().is_some());
+        assert_eq!((retired, shards.counters().runs_retired.value()), (99, 99));
+        assert_eq!(shards.run_count(), 2);
+    }
 }
 
 /// Given more runs than are kept, those begun first are forgotten as they go quiet, except one that is at work.

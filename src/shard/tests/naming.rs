@@ -3,9 +3,9 @@
 use futures_util::poll;
 use tokio::task::yield_now;
 
-use super::guard::{start_by_hand, wait_often};
+use super::guard::{ask, start_by_hand, wait_often};
 use super::looking_up::working;
-use super::{SECOND, calls, hex, kill, listed, settings, submit, view};
+use super::{SECOND, calls, hex, kill, listed, moment, settings, start, submit, view};
 use crate::engine::event::{Text, TraceId};
 use crate::shard::router::shard_of;
 use crate::shard::{RunFilter, Settings, Shards};
@@ -52,6 +52,41 @@ async fn all(shards: &Shards) -> Vec<(String, u64)> {
     }
     all.sort();
     all
+}
+
+/// Given traces that are named by their first report, and questions about them by the trace's id at the same time, all are about
+/// the named runs: no other run begins, and nothing is asked for nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn questions_about_traces_that_are_being_named_begin_no_runs() {
+    const TRACES: u8 = 250;
+    let dir = tempfile::tempdir().unwrap();
+    let four = Settings {
+        shards: 4,
+        ..settings()
+    };
+    let shards = start(dir.path(), four).await;
+    for number in 1..=TRACES {
+        let trace = TraceId([number; 16]);
+        let name = format!("named {number}");
+        let asking = async {
+            for _ in 0..3 {
+                ask(&shards, &hex(trace)).await;
+            }
+        };
+        tokio::join!(submit(&shards, calls(trace, Some(&name), 0..1)), asking);
+    }
+    // What was asked before a name was known has a run, which moves.
+    for _ in 0..500 {
+        if shards.run_count() == u64::from(TRACES) {
+            break;
+        }
+        moment().await;
+    }
+    let all = all(&shards).await;
+    assert!(
+        all.iter().all(|(run_id, _)| run_id.starts_with("named ")),
+        "{all:?}"
+    );
 }
 
 /// Given a trace with calls of its own that two requests name, the second at any moment, and a process that is killed at any
