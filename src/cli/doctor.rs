@@ -196,59 +196,85 @@ async fn arrived(client: &Client, run_id: &str, calls: u64) -> bool {
     }
 }
 
-/// Whether alerts wait for their receivers. Those that have just come may wait for a moment.
+/// Whether alerts wait for their receivers, or were lost to them. Those that have just come may wait for a moment.
 async fn exporters(client: &Client) -> Check {
     const NAME: &str = "exporters";
-    let mut waiting = match queues(client).await {
-        Ok(waiting) => waiting,
+    let mut page = match metrics(client).await {
+        Ok(page) => page,
         Err(why) => return Check::warning(NAME, clean(&why), "They cannot be looked at."),
     };
-    if waiting.iter().any(|(_, queue)| *queue > 0) {
+    let is_waiting = |page: &str| {
+        of_exporters(page, QUEUE)
+            .iter()
+            .any(|(_, queue)| *queue > 0)
+    };
+    if is_waiting(&page) {
         tokio::time::sleep(LOOK_EVERY * 5).await;
-        waiting = queues(client).await.unwrap_or(waiting);
+        page = metrics(client).await.unwrap_or(page);
     }
-    let behind = waiting.iter().filter(|(_, queue)| *queue > 0);
-    let behind = behind.map(|(name, queue)| format!("{} for {name}", counted(*queue, "alert")));
-    let behind: Vec<_> = behind.collect();
-    if !behind.is_empty() {
-        return Check::warning(
-            NAME,
-            format!("waiting: {}", behind.join(", ")),
-            "A receiver is away or slow; the daemon's log says why.",
-        );
-    }
-    let names: Vec<_> = waiting.into_iter().map(|(name, _)| name).collect();
-    if names.is_empty() {
+    let queues = of_exporters(&page, QUEUE);
+    if queues.is_empty() {
         return Check::warning(
             NAME,
             "none: nobody is told of a warning unless he asks",
             "`exporters` in the configuration sends alerts to a file, a webhook or an OTLP backend.",
         );
     }
-    Check::ok(NAME, format!("{}: no alert waits", names.join(", ")))
+    let of_some = |counts: &[(String, u64)]| {
+        let some = counts.iter().filter(|(_, count)| *count > 0);
+        let some = some.map(|(name, count)| format!("{} for {name}", counted(*count, "alert")));
+        some.collect::<Vec<_>>().join(", ")
+    };
+    let (waiting, lost) = (of_some(&queues), of_some(&of_exporters(&page, LOST)));
+    let found = [("waiting", &waiting), ("lost since the start", &lost)]
+        .into_iter()
+        .filter(|(_, some)| !some.is_empty())
+        .map(|(what, some)| format!("{what}: {some}"));
+    let found = found.collect::<Vec<_>>().join("; ");
+    if !found.is_empty() {
+        let advice = if lost.is_empty() {
+            "A receiver is away or slow; the daemon's log says why."
+        } else {
+            "A receiver refuses what it is sent; the daemon's log says why."
+        };
+        return Check::warning(NAME, found, advice);
+    }
+    let names: Vec<_> = queues.into_iter().map(|(name, _)| name).collect();
+    Check::ok(
+        NAME,
+        format!("{}: no alert waits, none was lost", names.join(", ")),
+    )
 }
 
-/// How many alerts wait for each exporter, those of all tenants together, as the page of metrics has it.
-async fn queues(client: &Client) -> Result<Vec<(String, u64)>, String> {
+/// Metrics of exporters: how many alerts wait for one, and how many it has given up.
+const QUEUE: &str = "eddy_exporter_queue_size";
+const LOST: &str = "eddy_exporter_send_failed_alerts_total";
+
+async fn metrics(client: &Client) -> Result<String, String> {
     let page = client.open(&["metrics"], &[]).await;
     let page = page.map_err(|unanswered| Failure::from(unanswered).to_string())?;
-    let page = page.text().await.map_err(|error| error.to_string())?;
-    let queue = |line: &str| {
+    page.text().await.map_err(|error| error.to_string())
+}
+
+/// A metric of each exporter, that of all tenants together, as the page of metrics has it.
+fn of_exporters(page: &str, metric: &str) -> Vec<(String, u64)> {
+    let read = |line: &str| {
         let (labels, value) = line
-            .strip_prefix("eddy_exporter_queue_size{")?
+            .strip_prefix(metric)?
+            .strip_prefix('{')?
             .rsplit_once("} ")?;
         let (_, name) = labels.split_once("exporter=\"")?;
         let (name, _) = name.split_once('"')?;
         Some((clean(name).into_owned(), value.trim().parse::<u64>().ok()?))
     };
-    let mut queues: Vec<(String, u64)> = Vec::new();
-    for (name, waiting) in page.lines().filter_map(queue) {
-        match queues.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, all)) => *all += waiting,
-            None => queues.push((name, waiting)),
+    let mut counts: Vec<(String, u64)> = Vec::new();
+    for (name, count) in page.lines().filter_map(read) {
+        match counts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, all)) => *all += count,
+            None => counts.push((name, count)),
         }
     }
-    Ok(queues)
+    counts
 }
 
 fn page(look: Look, report: &Report) -> String {

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -222,9 +223,9 @@ impl Daemon {
 
     /// Judges by another policy from the next report on, for every tenant.
     pub async fn set_policy(&self, policy: &Arc<Policy>) {
-        for services in self.rooms.tenants.values() {
-            services.set_policy(policy).await;
-        }
+        // Beside each other: the disk of one may hang.
+        let tenants = self.rooms.tenants.values();
+        join_all(tenants.map(|services| services.set_policy(policy))).await;
     }
 
     /// Waits until the daemon cannot go on by itself.

@@ -7,8 +7,9 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::access::{asks_for_certificates, configured, fixture};
+use super::load::metric;
 use super::reload::looping;
-use super::support::{Daemon, Sender, eddy, free_port, output_of, runtime, to_nobody};
+use super::support::{Daemon, Sender, eddy, free_port, output_of, runtime, to_nobody, until};
 
 /// A check of these names, as it came out.
 type Found<'a> = (&'a str, &'a str);
@@ -151,6 +152,32 @@ fn what_is_wrong_is_named() {
     command.arg(format!("--otlp-grpc={}", guarded.grpc));
     let behind = [("API", "ok"), ("OTLP/gRPC", "ok"), ("exporters", "warning")];
     check(&found(&mut command), &behind, "for webhook/ops");
+}
+
+/// Given a receiver that refuses alerts for good, it is said that they are lost.
+#[test]
+fn lost_alerts_are_told_of() {
+    let data = tempfile::tempdir().expect("a directory");
+    let other = Daemon::start(data.path());
+    let refuses = format!("http://{}/nothing", other.http);
+    let (_directory, daemon) = configured(&format!(
+        "exporters: {{webhook/ops: {{url: '{refuses}', allow_private: true}}}}\n"
+    ));
+    runtime().block_on(async {
+        let mut sender = Sender::new(daemon.grpc);
+        sender
+            .traces(looping(0, 0, 4))
+            .await
+            .expect("it is accepted");
+        until(async || {
+            (metric(&daemon, "eddy_exporter_send_failed_alerts_total") > 0).then_some(())
+        })
+        .await;
+    });
+    let mut command = doctor(daemon.api);
+    command.arg(format!("--otlp-grpc={}", daemon.grpc));
+    let losing = [("API", "ok"), ("OTLP/gRPC", "ok"), ("exporters", "warning")];
+    check(&found(&mut command), &losing, "lost since the start: ");
 }
 
 /// Given variables by which an SDK sends nothing, or elsewhere, or leaves a header out, that is what is said, though a span of the
