@@ -5,6 +5,7 @@
 //! counted; a file that cannot be read, or of which nothing can be used, is an error that names it and the place in it.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::error::Error;
 use std::fmt::{Display, Write as _};
 use std::fs;
@@ -16,6 +17,7 @@ use flate2::read::MultiGzDecoder;
 use serde_json::value::RawValue;
 
 use crate::cli::failure::Failure;
+use crate::engine::event::{SpanId, Text};
 use crate::engine::policy::Policy;
 use crate::normalize::{self, Normalizer, Report, RunRef, events_file};
 use crate::otlp::json::NotOtlpJson;
@@ -59,6 +61,9 @@ pub(super) struct Reader {
     metrics: u64,
     /// Files that end within a request.
     cut_off: u64,
+    /// Events of runs in the events format, and how many came once more.
+    events: HashSet<(Text, SpanId)>,
+    again: u64,
 }
 
 /// How many items were refused, by [`Reason::index`].
@@ -75,6 +80,8 @@ impl Reader {
             refused: Refused::default(),
             metrics: 0,
             cut_off: 0,
+            events: HashSet::new(),
+            again: 0,
         }
     }
 
@@ -191,6 +198,8 @@ impl Reader {
             let run = run.map_err(|error| wrong(path, error))?;
             for told in run.told() {
                 self.read += 1;
+                let is_new = self.events.insert((run.run_id.clone(), told[0].span));
+                self.again += u64::from(!is_new);
                 let of_run = RunRef {
                     run_id: Some(run.run_id.clone()),
                     ..RunRef::default()
@@ -206,10 +215,15 @@ impl Reader {
 
     /// What was read, in a line.
     pub(super) fn summary(&self, runs: usize) -> String {
-        let read = match self.read {
-            1 => "1 span or record read".to_owned(),
-            read => format!("{} spans and records read", short_number(read)),
+        let events = self.events.len() as u64 + self.again;
+        let spans = match self.read - events {
+            0 if events > 0 => None,
+            1 => Some("1 span or record".to_owned()),
+            spans => Some(format!("{} spans and records", short_number(spans))),
         };
+        let events = (events > 0).then(|| counted(events, "event"));
+        let read: Vec<String> = spans.into_iter().chain(events).collect();
+        let read = read.join(" and ") + " read";
         let left_out = self.left_out();
         let parts = [Some(counted(runs as u64, "run")), Some(read), left_out];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
@@ -221,6 +235,12 @@ impl Reader {
         let mut parts = Vec::from_iter(refusals(&self.refused));
         if self.cut_off > 0 {
             parts.push(counted(self.cut_off, "file") + " cut off at the end");
+        }
+        if self.again > 0 {
+            let events = counted(self.again, "event");
+            parts.push(format!(
+                "{events} left out, whose `i` came before in their run"
+            ));
         }
         if self.metrics > 0 {
             parts.push(counted(self.metrics, "request") + " of metrics passed over");

@@ -331,21 +331,27 @@ mod tests {
     }
 
     /// Given the run that the manual of the events format shows, its events are counted as they stand there, also one that is a
-    /// hand-off and what was asked with it.
+    /// hand-off and what was asked with it; where another line has some of them again, that is said.
     #[test]
     fn events_are_counted_as_they_are_written() {
         let manual = include_str!("../../../docs/events.md");
         let run = manual.lines().find(|line| line.starts_with("{\"run_id\""));
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.events.jsonl");
-        fs::write(&path, run.unwrap()).unwrap();
+        let run = run.unwrap();
         let mut args = args(&[]);
-        args.files = vec![path];
-        let summary = replayed(&args).unwrap().0.summary(1);
-        assert!(
-            summary.starts_with("1 run · 12 spans and records read"),
-            "{summary}"
-        );
+        args.files = vec![path.clone()];
+        for (lines, expected) in [
+            (run.to_owned(), "1 run · 12 events read"),
+            (
+                format!("{run}\n{run}"),
+                "1 run · 24 events read · 12 events left out, whose `i` came before in their run",
+            ),
+        ] {
+            fs::write(&path, lines).unwrap();
+            let summary = replayed(&args).unwrap().0.summary(1);
+            assert_eq!(summary, expected);
+        }
     }
 
     /// Given spans that cannot be used beside one that can, the summary says how many and why.
