@@ -60,20 +60,41 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     } else {
         check::judged(&args.files, &args.config)?
     };
-    let over = runs.iter().filter(|run| is_over(run));
-    let (warned, good): (Vec<&RunJson>, Vec<&RunJson>) = over.partition(|run| is_warned_of(run));
-    let good = good.into_iter().map(Run::of).collect();
-    let among = Among {
+    let mut good = Vec::new();
+    let mut among = Among {
         runs: runs.len(),
-        warned: warned.len(),
+        ..Among::default()
     };
+    for run in &runs {
+        match why_left_out(run) {
+            Some(why) => among.left_out[why as usize] += 1,
+            None => good.push(Run::of(run)),
+        }
+    }
     answer(&fragment(good, among, args.false_alarms)?)
 }
 
-/// Whether a run did not fail and is over, with work to learn from. What `eddy doctor` sent is no agent's.
-fn is_over(run: &RunJson) -> bool {
-    let is_of_doctor = run.service.as_deref() == Some(doctor::SERVICE);
-    matches!(run.ended.as_str(), "ok" | "idle") && !run.work.is_empty() && !is_of_doctor
+/// Why nothing is learned from a run.
+#[derive(Clone, Copy)]
+enum LeftOut {
+    /// There are warnings of it.
+    Warned,
+    /// More may come of it.
+    Open,
+    Failed,
+    /// Nothing was done in it, or `eddy doctor` sent it: it is no agent's.
+    Nobodys,
+}
+
+fn why_left_out(run: &RunJson) -> Option<LeftOut> {
+    if run.work.is_empty() || run.service.as_deref() == Some(doctor::SERVICE) {
+        return Some(LeftOut::Nobodys);
+    }
+    match run.ended.as_str() {
+        "ok" | "idle" => is_warned_of(run).then_some(LeftOut::Warned),
+        "failed" => Some(LeftOut::Failed),
+        _ => Some(LeftOut::Open),
+    }
 }
 
 /// Whether a run is stuck by its own verdict, or may be. What was learned before does not count: it is to be learned anew.
@@ -86,21 +107,29 @@ fn is_warned_of(run: &RunJson) -> bool {
 }
 
 /// The runs among which the good ones were found.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Among {
     runs: usize,
-    /// Those that are over and are no good ones, because there are warnings of them.
-    warned: usize,
+    /// How many were left out, by [`LeftOut`].
+    left_out: [usize; 4],
 }
 
 impl Among {
-    /// How many were left out for their warnings; nothing where none was.
+    /// How many were left out, and why; nothing where none was.
     fn left_out(self) -> Option<String> {
-        match self.warned {
-            0 => None,
-            1 => Some("1 run with an open warning is left out".to_owned()),
-            warned => Some(format!("{warned} runs with open warnings are left out")),
-        }
+        const WHY: [&str; 4] = [
+            "with open warnings",
+            "not over yet",
+            "that failed",
+            "without work of an agent",
+        ];
+        let some = self
+            .left_out
+            .iter()
+            .zip(WHY)
+            .filter(|(count, _)| **count > 0);
+        let some: Vec<_> = some.map(|(count, why)| format!("{count} {why}")).collect();
+        (!some.is_empty()).then(|| some.join(", "))
     }
 }
 
@@ -158,7 +187,7 @@ fn counted([calls, repeats]: [u64; 2]) -> [f64; 2] {
 /// The configuration that good runs give, and what it promises.
 fn fragment(mut good: Vec<Run>, among: Among, false_alarms: f64) -> Result<String, Failure> {
     if good.len() < RUNS_MIN {
-        let left_out = among.left_out().map(|text| format!("; {text}"));
+        let left_out = among.left_out().map(|text| format!("; left out: {text}"));
         return Err(Failure::Other(format!(
             "{} of {} too few to learn from: at least {RUNS_MIN} are needed to bound false alarms{}",
             text::counted(good.len() as u64, "good run"),
@@ -196,7 +225,7 @@ fn fragment(mut good: Vec<Run>, among: Among, false_alarms: f64) -> Result<Strin
         );
     }
     if let Some(left_out) = among.left_out() {
-        let _ = writeln!(text, "# {left_out}.");
+        let _ = writeln!(text, "# Left out: {left_out}.");
     }
     text.push_str("detectors:\n  rules:\n    unusual_run:\n      alarm: { severity: warning, penalty: 20 }\n      agents:\n");
     for (agent, most) in &scale.0 {
@@ -224,7 +253,10 @@ mod tests {
                 id: id.to_string(),
                 work: BTreeMap::from([("a".to_owned(), [5, 1])]),
             };
-            let among = Among { runs, warned: 0 };
+            let among = Among {
+                runs,
+                ..Among::default()
+            };
             fragment((0..runs).map(run).collect(), among, false_alarms).unwrap()
         };
         for (runs, share, bound, needed) in [

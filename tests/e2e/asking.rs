@@ -291,16 +291,26 @@ fn nothing_is_learned_from_what_is_stuck() {
     let stuck = |id: usize| run(id, (0..12).map(|i| call(i, 1)).collect());
     for (goods, code, expected) in [
         (20, 0, "from 20 good runs"),
-        (19, 1, "19 good runs of 22 are too few"),
+        (19, 1, "19 good runs of 23 are too few"),
     ] {
-        let runs = (0..goods).map(good).chain((100..103).map(stuck));
+        let failed = run(
+            200,
+            vec![
+                call(0, 1),
+                r#"{"i":1,"kind":"run_end","status":"failed"}"#.to_owned(),
+            ],
+        );
+        let runs = (0..goods)
+            .map(good)
+            .chain((100..103).map(stuck))
+            .chain([failed]);
         fs::write(&path, runs.collect::<Vec<_>>().join("\n")).expect("written");
         let learned = output_of(eddy().arg("calibrate").arg(&path));
         let said = [learned.stdout, learned.stderr].concat();
         let said = String::from_utf8(said).expect("UTF-8");
         assert_eq!(learned.status.code(), Some(code), "{said}");
         assert!(said.contains(expected), "{said}");
-        let left_out = "3 runs with open warnings are left out";
+        let left_out = "eft out: 3 with open warnings, 1 that failed";
         assert!(said.contains(left_out), "{said}");
         assert!(code == 1 || said.contains("calls: 4"), "{said}");
     }
