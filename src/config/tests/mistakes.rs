@@ -160,6 +160,10 @@ fn wrong_values_are_named_with_what_is_expected() {
         &["2:3: service.shards: expected a whole number from 0 to 65535, found the number -1"],
     );
     check(
+        "detectors: {rules: {goal_loop: {instructions: 15}}}",
+        &["1:33: detectors.rules.goal_loop.instructions: expected 1 to 14, found 15"],
+    );
+    check(
         "service:\n  shards: 0",
         &["2:3: service.shards: expected 1 to 256, found 0"],
     );
