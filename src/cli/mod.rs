@@ -198,7 +198,7 @@ Example:
     /// Guard a coding agent: Claude Code, Codex or Gemini CLI
     #[command(after_help = "\
 Without --install it is the hook itself: it reads an event from standard input, asks the daemon, and answers as the \
-program expects. Where there is no daemon it stays silent, and the agent goes on.
+program expects. Where there is no daemon it says so on standard error alone, and the agent goes on.
 
 Examples:
   eddy hook claude-code --install    check each call, from the next session on
