@@ -38,7 +38,7 @@ pub(super) struct CalibrateArgs {
     #[arg(long, conflicts_with = "files")]
     from_store: bool,
     /// Share of good runs, above 0 and up to 0.5, that may be warned of
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, allow_negative_numbers = true, value_parser = share)]
     false_alarms: f64,
     #[command(flatten)]
     config: ConfigArgs,

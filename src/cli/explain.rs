@@ -77,13 +77,14 @@ async fn run_of(client: &Client, warning: &str) -> Result<String, Failure> {
 
 /// The same from files.
 fn judged(args: &ExplainArgs, warning: u64) -> Result<ExplanationJson, Failure> {
+    let (runs, policy) = check::states(&args.files, &args.config)?;
     let none = || {
         Failure::Other(format!(
-            "no run of these files has the warning {}",
-            args.warning
+            "no run of these files has the warning {}, as the profile {} judges them",
+            args.warning,
+            policy.profile.as_str()
         ))
     };
-    let (runs, policy) = check::states(&args.files, &args.config)?;
     let explained = runs.iter().find_map(|state| {
         let explanation = state.explain(warning, &policy)?;
         // Whoever has the files has the arguments.

@@ -22,7 +22,7 @@ const PAGE_MAX: usize = 1000;
 #[derive(Clone, Debug, Args)]
 pub(super) struct RunsArgs {
     /// How many
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Only runs of these statuses, separated by commas
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["healthy", "warning", "likely_stuck", "failed", "blind"])]

@@ -4,7 +4,7 @@
 //! goes on where it was: nothing is missed while the daemon restarts, as long as the daemon keeps its alerts. The files of the
 //! connection are read again each time, so that a token may be followed by another.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use clap::Args;
@@ -24,7 +24,7 @@ const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Args)]
 pub(super) struct TailArgs {
     /// Go on after the alert with this cursor; 0 for everything that is kept [default: from now on]
-    #[arg(long, value_name = "CURSOR")]
+    #[arg(long, value_name = "CURSOR", allow_negative_numbers = true)]
     after: Option<u64>,
     /// Only warnings at least this grave
     #[arg(long, value_name = "SEVERITY", value_parser = ["info", "warning", "critical"])]
@@ -63,10 +63,14 @@ async fn follow(args: &TailArgs, reader: &mut Reader) -> Result<(), Failure> {
     loop {
         let waits_for = match connect(&client, args, reader.cursor).await {
             Ok(mut response) => {
-                connected_once = true;
                 if said.is_some() {
                     remark("The daemon answers again.");
                 }
+                // Who looks on would not know whether there is nothing or nobody.
+                if !connected_once && args.after.is_none() && io::stdout().is_terminal() {
+                    remark("Following from now on; `--after 0` shows what is kept.");
+                }
+                connected_once = true;
                 let mut events = Events::default();
                 while let Ok(Some(bytes)) = response.chunk().await {
                     for event in events.push(&bytes) {

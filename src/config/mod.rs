@@ -331,7 +331,7 @@ fn unreadable(path: &Path, why: &str) -> Mistakes {
             ..Place::default()
         },
         key: String::new(),
-        text: format!("cannot be read: {why}"),
+        text: format!("the configuration cannot be read: {why}"),
     }])
 }
 

@@ -40,6 +40,35 @@ fn change(program: &str, flag: &str, settings: &Path) -> String {
     String::from_utf8(output.stdout).expect("it is text")
 }
 
+/// Given an address or a token's file that cannot work, or a file of settings and nothing to do with it, that is said, and
+/// nothing is entered.
+#[test]
+fn what_cannot_work_is_not_installed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let settings = directory.path().join("settings.json");
+    let path = settings.to_str().expect("UTF-8");
+    for (arguments, expected) in [
+        (
+            &["--install", "--api", "foo:bar"][..],
+            "`foo:bar` is not an address",
+        ),
+        (
+            &["--install", "--token-file", "/nowhere"][..],
+            "/nowhere, which `--token-file`",
+        ),
+        (&[], "--install"),
+    ] {
+        let arguments = [&["claude-code", "--settings", path], arguments].concat();
+        let output = hook(&arguments, "");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && said.contains(expected),
+            "{said}"
+        );
+        assert!(!settings.exists());
+    }
+}
+
 /// Given settings with members and hooks of the user's own, installing twice adds one entry an event, shows it, and keeps
 /// the file as it was before the first time; uninstalling gives back the settings to the letter.
 #[test]

@@ -92,7 +92,8 @@ impl Reader {
         let name = name.to_string_lossy();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         let is_protobuf = Path::new(name).extension() == Some("binpb".as_ref());
-        let bytes = content(path).map_err(|error| wrong(path, error))?;
+        let bytes =
+            content(path).map_err(|error| wrong(path, format!("cannot be read: {error}")))?;
         let bytes = unzipped(&bytes).map_err(|error| wrong(path, error))?;
         let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
         if is_protobuf {

@@ -53,7 +53,8 @@ pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
     }
     let mut verdicts = Vec::new();
     for file in &args.files {
-        let bytes = opened(file).map_err(|error| wrong(file, error))?;
+        let bytes =
+            opened(file).map_err(|error| wrong(file, format!("cannot be read: {error}")))?;
         let runs =
             events_file::runs(bytes, &settings.policy).map_err(|error| wrong(file, error))?;
         for run in runs {

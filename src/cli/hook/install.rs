@@ -13,12 +13,14 @@ use serde_json::{Value, json};
 
 use super::programs::Program;
 use super::settings_file::{Members, list_json, value_json};
-use crate::cli::client::{ApiArgs, absolute};
+use crate::cli::client::{ApiArgs, Client, absolute};
 use crate::cli::failure::{Failure, answer};
 use crate::render::text::shell_word;
 
 /// Enters our command for each event where it is not entered yet.
 pub(super) fn install(program: Program, path: &Path, api: &ApiArgs) -> Result<(), Failure> {
+    // What cannot work is not entered.
+    Client::new(api)?;
     let command = command(program, api)?;
     let entry = json!({"hooks": [
         {"type": "command", "command": command, "timeout": program.timeout()}

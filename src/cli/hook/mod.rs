@@ -32,13 +32,13 @@ pub(super) struct HookArgs {
     #[arg(value_name = "NAME", value_enum)]
     program: Program,
     /// Enter this command into the program's settings
-    #[arg(long, conflicts_with = "uninstall")]
+    #[arg(long, group = "entry")]
     install: bool,
     /// Take it out again
-    #[arg(long)]
+    #[arg(long, group = "entry")]
     uninstall: bool,
     /// The program's settings file; without one, that of this user
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "entry")]
     settings: Option<PathBuf>,
     #[command(flatten)]
     api: ApiArgs,
