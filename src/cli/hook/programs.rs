@@ -11,7 +11,8 @@
 //! Versions are those that the manuals and change logs name.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -196,13 +197,29 @@ fn denied(event: &str, text: &str) -> Value {
 /// later.
 fn keep_nudge(told: &Told, text: &str) {
     let kept = nudge_file(told).and_then(|path| {
-        fs::create_dir_all(path.parent()?).ok()?;
+        let directory = path.parent()?;
+        fs::create_dir_all(directory).ok()?;
+        forget_old(directory);
         fs::write(path, text).ok()
     });
     if kept.is_none() {
         remark(format_args!(
             "eddy hook: a nudge could not be kept until the call is over: {text}"
         ));
+    }
+}
+
+/// How long a nudge is kept. A call that the user declines is never told to be over.
+const NUDGE_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Removes the nudges that nobody came for.
+fn forget_old(directory: &Path) {
+    for file in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let written = file.metadata().and_then(|file| file.modified()).ok();
+        let age = written.and_then(|written| written.elapsed().ok());
+        if age.is_some_and(|age| age > NUDGE_KEPT) {
+            let _ = fs::remove_file(file.path());
+        }
     }
 }
 
@@ -227,6 +244,8 @@ fn nudge_file(told: &Told) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     fn answer(verdict: VerdictKind) -> VerdictJson {
@@ -240,6 +259,20 @@ mod tests {
     fn told(event: &str) -> Told {
         let text = json!({"session_id": "s", "hook_event_name": event, "tool_name": "Bash"});
         serde_json::from_value(text).unwrap()
+    }
+
+    /// Given nudges that nobody came for, those of yesterday are removed.
+    #[test]
+    fn old_nudges_are_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, age) in [("old", NUDGE_KEPT * 2), ("new", NUDGE_KEPT / 2)] {
+            let file = fs::File::create(directory.path().join(name)).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+        }
+        forget_old(directory.path());
+        let left = fs::read_dir(directory.path()).unwrap();
+        let left: Vec<_> = left.map(|file| file.unwrap().file_name()).collect();
+        assert_eq!(left, ["new"]);
     }
 
     /// Given a call that may run, nothing is said: an explicit permission would overrule the user's own rules.
