@@ -22,6 +22,7 @@ pub(crate) mod recent;
 mod recovery;
 pub(crate) mod speech;
 pub(crate) mod tags;
+mod starting;
 pub(crate) mod tally;
 pub(crate) mod told;
 pub(crate) mod totals;

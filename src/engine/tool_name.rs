@@ -151,7 +151,8 @@ pub(crate) fn begins_something(tool: &str) -> bool {
     has_one_of(tool, &BEGINS)
 }
 
-fn has_one_of(tool: &str, all: &[&str]) -> bool {
+/// Whether a tool's name has one of these words.
+pub(crate) fn has_one_of(tool: &str, all: &[&str]) -> bool {
     words(tool).any(|word| is_of(all, word))
 }
 

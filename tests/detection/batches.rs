@@ -2,17 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{check, checked};
+use crate::support::{check, checked, is_warned_of};
 
 fn made(tool: &str, input: &Value, output: &Value) -> Value {
     json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": input, "output": output})
-}
-
-fn is_warned_of(events: &[Value]) -> bool {
-    let answer = checked("", events);
-    let warnings = answer["runs"][0]["warnings"].as_array();
-    let mut warnings = warnings.expect("warnings").iter();
-    warnings.any(|warning| warning["severity"] != "info")
 }
 
 /// Given a call that takes away a number of things at most, and says each time that it took some, each time it took others; where

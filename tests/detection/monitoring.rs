@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check, checked, failed, later};
+use crate::support::{call, check, checked, failed, is_warned_of, later};
 
 /// Seconds in which a job is asked for that is not done yet.
 const PACE_SECONDS: u64 = 9;
@@ -354,4 +354,34 @@ fn failing_looks_have_less_time() {
         ],
     );
     check(&looks(12, 310), &[]);
+}
+
+/// Given what was just started, it is waited for as long as nobody answers, for about two minutes; not where nothing was started,
+/// where it is started anew each time, and not for ever.
+#[test]
+fn what_was_just_started_is_waited_for() {
+    let refused = |second: u64| {
+        let fails = failed(
+            "bash",
+            "curl -sf localhost:8080/health",
+            "curl: (7) Failed to connect to localhost port 8080 after 0 ms: Connection refused",
+        );
+        later(fails, second)
+    };
+    let start = |second: u64| {
+        later(
+            call("bash", "docker run -d -p 8080:8080 api", "3f2a91c0"),
+            second,
+        )
+    };
+    let knocks = |count: u64| (1..=count).map(|look| refused(5 * look));
+    let started =
+        |count: u64| -> Vec<Value> { [start(0)].into_iter().chain(knocks(count)).collect() };
+    check(&started(12), &[]);
+    assert!(is_warned_of(&started(40)));
+    assert!(is_warned_of(&knocks(8).collect::<Vec<_>>()));
+    let anew: Vec<_> = (0..8)
+        .flat_map(|round| [start(10 * round), refused(10 * round + 5)])
+        .collect();
+    assert!(is_warned_of(&anew));
 }

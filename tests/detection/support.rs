@@ -44,6 +44,14 @@ pub(crate) fn check_with(config: &str, events: &[Value], expected: &[&str]) {
     assert_eq!(rules, expected, "{answer:#}");
 }
 
+/// Whether anything is warned of in a run of these events.
+pub(crate) fn is_warned_of(events: &[Value]) -> bool {
+    let answer = checked("", events);
+    let warnings = answer["runs"][0]["warnings"].as_array();
+    let mut warnings = warnings.expect("warnings").iter();
+    warnings.any(|warning| warning["severity"] != "info")
+}
+
 /// What `eddy check` says of a run of these events.
 pub(crate) fn checked(config: &str, events: &[Value]) -> Value {
     let dir = tempfile::tempdir().expect("a directory");

@@ -147,8 +147,15 @@ impl Waiting {
         let sleeps = waits(judged);
         // Of a call that is only asked about, nobody knows what it would bring.
         let is_told = judged.call.output.value().is_some();
-        let polls = is_told && judged.pending && fold.keeps_pace(judged, before.start_ns);
-        let waits = pauses || polls || sleeps || sleeps_first(judged) || fold.has_just_waited();
+        // Who hands the same in once more does not wait for it.
+        let asks = is_told && !judged.call.manner.writes();
+        let polls = asks && judged.pending && fold.keeps_pace(judged, before.start_ns);
+        let waits = pauses
+            || polls
+            || sleeps
+            || sleeps_first(judged)
+            || fold.has_just_waited()
+            || fold.waits_for_start(judged, before.start_ns);
         if waits && fold.looks_in(judged, before.start_ns) {
             self.waited_ns = gap_ns(judged, before);
             return self.and_has_time();
@@ -294,7 +301,7 @@ impl Fold {
     }
 
     /// The newest calls that began after a time, the newest first.
-    fn since(&self, since_ns: u64) -> impl Iterator<Item = &CallMark> {
+    pub(super) fn since(&self, since_ns: u64) -> impl Iterator<Item = &CallMark> {
         let newest = self.recent.iter().rev();
         newest.take_while(move |mark| mark.start_ns > since_ns)
     }
