@@ -101,7 +101,7 @@ fn what_is_not_done_yet_is_asked_for_again() {
 #[test]
 fn what_moves_may_stand_still() {
     let look = |stage: &str| call("get_render", "7", &json!({"stage": stage}).to_string());
-    let stages = ["tracking", "compositing", "encoding", "muxing", "sealing"];
+    let stages = ["track", "composite", "encode", "mux", "seal"];
     let looks = |times: [usize; 5]| -> Vec<Value> {
         let stages = stages.iter().zip(times);
         stages

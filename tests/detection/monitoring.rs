@@ -385,3 +385,43 @@ fn what_was_just_started_is_waited_for() {
         .collect();
     assert!(is_warned_of(&anew));
 }
+
+/// Given a job, a stack, an order or a service that is asked for at an honest pace, whatever word its tool has for what is under
+/// way, that is waiting; one that says that it is missing or failing is none, nor is what is handed in anew each time.
+#[test]
+fn states_that_are_known_by_their_form() {
+    let ask = |tool: &str, state: &str| -> Vec<Value> {
+        let told = json!({"id": "x1", "status": state}).to_string();
+        let ask = |look: u64| later(call(tool, "x1", &told), 12 * look);
+        (0..6).map(ask).collect()
+    };
+    for state in [
+        "transcribing",
+        "CREATE_IN_PROGRESS",
+        "ContainerCreating",
+        "backing-up",
+        "pending_review",
+        "awaiting payment",
+        "RUNNABLE",
+        "shipped",
+        "on hold",
+        "läuft",
+    ] {
+        check(&ask("describe", state), &[]);
+    }
+    for state in ["missing", "warning", "FAILING", "available"] {
+        assert!(is_warned_of(&ask("describe", state)), "{state}");
+    }
+    assert!(is_warned_of(&ask("submit_claim", "submitted")));
+    let service = |state: &str| {
+        let told = json!({"services": [{"name": "api", "deployments": [{"rolloutState": state}]}]});
+        let ask = |look: u64| {
+            later(
+                call("describe_services", "api", &told.to_string()),
+                12 * look,
+            )
+        };
+        (0..6).map(ask).collect::<Vec<_>>()
+    };
+    check(&service("IN_PROGRESS"), &[]);
+}

@@ -276,6 +276,7 @@ impl<'h> Reader<'h> {
             self.told.denies = pending::says_failed(text);
         } else {
             self.told.empty = trimmed(text).is_empty();
+            self.told.doing = pending::is_doing(text);
             self.told.hidden = is_marker(text);
         }
     }
@@ -353,8 +354,8 @@ impl<'h> Reader<'h> {
         let hash = mix(LIST ^ list.count, list.hash);
         let bytes = 2 + list.bytes + (list.count as usize).saturating_sub(1);
         self.told = Digest {
-            // Of a list of one thing; of several, each has a state of its own.
-            pending: list.count == 1 && self.told.pending,
+            // Of a list of one thing; of several, each has a state of its own, and a word is none.
+            pending: list.count == 1 && self.told.pending && self.told.shape != Shape::Text,
             masked: mix(LIST ^ list.count, list.masked),
             frame: mix(LIST ^ list.count, list.frame),
             empty: !list.filled,
@@ -441,6 +442,7 @@ impl<'h> Reader<'h> {
             denies: map.denies,
             refuses: false,
             hidden: false,
+            doing: false,
             shape: Shape::Map,
         };
     }

@@ -29,7 +29,7 @@ pub(super) enum Shape {
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "five facts that do not depend on each other"
+    reason = "six facts that do not depend on each other"
 )]
 pub(super) struct Digest {
     pub(super) hash: u64,
@@ -42,6 +42,8 @@ pub(super) struct Digest {
     pub(super) empty: bool,
     /// Of a result: it says that something is still under way.
     pub(super) pending: bool,
+    /// Of a result that is a text: it says so where it is the state of something.
+    pub(super) doing: bool,
     /// Of a result: it is a verdict that says no.
     pub(super) denies: bool,
     /// Of a result that is a text: it is short and in words of refusal.
@@ -72,6 +74,7 @@ pub(super) fn scalar(hash: u64, bytes: usize, shape: Shape) -> Digest {
         bytes,
         empty: false,
         pending: false,
+        doing: false,
         denies: false,
         refuses: false,
         hidden: false,
@@ -188,10 +191,10 @@ impl Map {
     pub(super) fn add(&mut self, key: &str, name: u64, value: &Digest, role: Role) {
         self.is_nested |= matches!(value.shape, Shape::List | Shape::Map);
         // What an object within says is said of it as a whole.
-        self.pending |= value.pending
+        self.pending |= (value.pending || value.doing)
             && match value.shape {
                 Shape::Map => true,
-                Shape::List => pending::lists_begun(key),
+                Shape::List => pending::lists_asked(key),
                 _ => pending::names_state(key),
             };
         self.pending |= value.is_no() && ENDS.contains(&key);

@@ -3,6 +3,7 @@
 //! Who asks for a job gets the same answer until it is done: `{"state": "running"}`, `Still being made.` That it is the same
 //! says little then. Only what the result itself is about counts: the state of an item in a list is that of the item.
 
+mod doing;
 mod told;
 
 use std::iter;
@@ -106,7 +107,8 @@ const ELEMENTS_BYTES_MAX: usize = 1_024;
 /// Whether a text is such a state, a sentence that says so, or begins with elements of which one holds such a state.
 pub(super) fn says_pending(text: &str) -> bool {
     if text.starts_with('<') {
-        return elements(text).any(|(name, inner)| names_state(name) && says_pending(inner));
+        let says_so = |inner: &str| says_pending(inner) || is_doing(inner);
+        return elements(text).any(|(name, inner)| names_state(name) && says_so(inner));
     }
     is_pending(text.as_bytes())
         || says_still(text)
@@ -117,6 +119,11 @@ pub(super) fn says_pending(text: &str) -> bool {
 /// The same of a result, which may say so in ordinary words, too: such words of a refusal are why it was refused.
 pub(super) fn is_under_way(text: &str) -> bool {
     says_pending(text) || told::says_so(text)
+}
+
+/// Whether a text, as the state of something, says by its form that this is under way: `transcribing`, `CREATE_IN_PROGRESS`.
+pub(super) fn is_doing(state: &str) -> bool {
+    doing::is_doing(state)
 }
 
 /// States of Kubernetes' pods whose containers are being made. One that is `Pending` may have no node to go to.
@@ -209,22 +216,20 @@ fn is_state(text: &[u8]) -> bool {
     STATES.iter().any(is_it)
 }
 
-/// Lists of what is begun and comes to an end; of a list of one such thing, its state is what was asked for.
-const BEGUN: [&str; 9] = [
-    "jobs",
-    "builds",
-    "runs",
-    "deployments",
-    "executions",
-    "pipelines",
-    "exports",
-    "imports",
-    "operations",
+/// Lists of what an agent itself has to do: that one thing is left says nothing of one that is waited for.
+const TO_DO: [&str; 7] = [
+    "tasks",
+    "todos",
+    "newTodos",
+    "plan",
+    "steps",
+    "subtasks",
+    "checklist",
 ];
 
-/// Whether a member of this name lists what is begun and comes to an end.
-pub(super) fn lists_begun(key: &str) -> bool {
-    BEGUN.contains(&key)
+/// Whether a member of this name may list what was asked about: of a list of one such thing, its state is what was asked for.
+pub(super) fn lists_asked(key: &str) -> bool {
+    !TO_DO.contains(&key)
 }
 
 /// Whether a short text says of something that it is still under way.
@@ -300,6 +305,11 @@ mod tests {
             r#"{"running":true,"pid":7}"#,
             r#"{"stage":"queued","progress":null}"#,
             r#"{"jobs":[{"id":"j1","status":"running"}]}"#,
+            r#"{"services":[{"name":"a","deployments":[{"rolloutState":"IN_PROGRESS"}]}]}"#,
+            r#"{"StackName":"net","StackStatus":"CREATE_IN_PROGRESS"}"#,
+            r#"{"id":"t1","status":"transcribing"}"#,
+            "Status: transcribing",
+            "<status>rendering</status>",
             "Deployment is in progress.",
         ] {
             check(pending, true);
@@ -312,6 +322,10 @@ mod tests {
             r#"{"jobs":[{"status":"done"},{"status":"running"}]}"#,
             r#"{"ready":true}"#,
             r#"{"running":false}"#,
+            r#"{"status":"missing"}"#,
+            r#"{"title":"transcribing","status":"done"}"#,
+            r#"{"labels":["pending"]}"#,
+            "transcribing",
             "<status>completed</status>\n\n<exit_code>0</exit_code>",
             "<task><status>pending</status><title>sweep</title></task>",
             "<stdout>all is still running well, or so it seems</stdout>",

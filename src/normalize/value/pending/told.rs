@@ -1,7 +1,7 @@
 //! Ordinary words of a result that say that what was asked about is under way: `Deployment is in progress.`, `Status: RUNNING`,
 //! `Building...`, `Your request is being processed.`
 
-use super::{SENTENCE_BYTES_MAX, is_state, names_state};
+use super::{SENTENCE_BYTES_MAX, is_doing, is_state, names_state};
 
 /// What stands before a state in a sentence, in lower case.
 const LINKS: [&str; 3] = [" is ", " are ", " be "];
@@ -64,7 +64,7 @@ fn labels_state(line: &str) -> bool {
     let labelled = line.split_once([':', '=']);
     labelled.is_some_and(|(label, state)| {
         let state = state.trim().trim_end_matches('.');
-        names_state(label.trim()) && is_state(state.as_bytes())
+        names_state(label.trim()) && (is_state(state.as_bytes()) || is_doing(state))
     })
 }
 
