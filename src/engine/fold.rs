@@ -10,6 +10,7 @@ pub(crate) mod control;
 mod copying;
 mod deed;
 pub(super) mod gist;
+pub(super) mod handed;
 pub(super) mod headway;
 mod hunting;
 mod in_vain;

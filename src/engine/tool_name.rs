@@ -67,6 +67,11 @@ const READS: [&str; 11] = [
     "read", "view", "open", "show", "cat", "list", "ls", "grep", "glob", "search", "find",
 ];
 
+/// Words of tools that search, by whatever they are given.
+const SEARCHES: [&str; 7] = [
+    "search", "find", "query", "lookup", "retrieve", "recall", "ask",
+];
+
 /// Words of tools that hand out one thing after the other, or make one up each time.
 const HANDS_OUT: [&str; 9] = [
     "next", "claim", "dequeue", "pop", "receive", "consume", "uuid", "guid", "random",
@@ -133,6 +138,11 @@ pub(crate) fn reads(tool: &str) -> bool {
 /// nothing but an id tells. One that acts (`click_next`) does not.
 pub(crate) fn hands_out(tool: &str) -> bool {
     has_one_of(tool, &HANDS_OUT) && !manner(tool).writes()
+}
+
+/// Whether a tool searches, so that a text which it is given is a question.
+pub(crate) fn searches(tool: &str) -> bool {
+    has_one_of(tool, &SEARCHES)
 }
 
 /// Whether a tool is one for waiting.
@@ -255,6 +265,13 @@ mod tests {
         ] {
             assert!(!hands_out(tool), "{tool}");
         }
+    }
+
+    /// Searching is told by a word.
+    #[test]
+    fn who_searches_is_told_by_name() {
+        assert!(searches("search_notes") && searches("askExpert") && searches("kb.query"));
+        assert!(!searches("moderate") && !searches("research_note") && !searches(""));
     }
 
     /// Reading is told by the first word.

@@ -410,3 +410,29 @@ fn no_fault_in_one_thing_after_the_other() {
     check(&(0..14).map(lint).collect::<Vec<_>>(), &[]);
     assert!(is_warned_of(&[0; 12].map(lint)));
 }
+
+/// Given texts that have hardly a word in common and are handed over to be judged, the same verdict on all of them is no loop; a
+/// question in other words to a tool that searches is one, whatever its argument is called.
+#[test]
+fn texts_that_are_judged() {
+    let texts = [
+        "Great product, would buy again!",
+        "How do I reset the filter light?",
+        "My parcel arrived two days late but fine otherwise.",
+        "Thanks a lot, that solved it for me.",
+        "Loving the new colours in the spring range.",
+        "The instructions are only in German, sadly.",
+    ];
+    let verdict = json!({"category": "feedback", "priority": "normal", "language": "en", "sentiment": "neutral"});
+    let all = |tool: &str, name: &str| -> Vec<Value> {
+        let judged = texts
+            .iter()
+            .map(|text| made(tool, &json!({name: text}), &verdict));
+        judged.collect()
+    };
+    for name in ["text", "document", "message"] {
+        check(&all("classify", name), &[]);
+    }
+    assert!(is_warned_of(&all("search_handbook", "text")));
+    assert!(is_warned_of(&all("classify", "query")));
+}

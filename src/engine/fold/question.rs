@@ -268,7 +268,7 @@ fn is_apart(letter: char) -> bool {
 const UNRELATED_WORDS_MIN: usize = 8;
 
 /// Names of arguments that hold a question, in which some languages write each thing with a capital.
-const QUESTIONS: [&str; 7] = [
+pub(super) const QUESTIONS: [&str; 7] = [
     "\"query\":",
     "\"q\":",
     "\"question\":",

@@ -17,20 +17,23 @@
 //!
 //! # When it stays silent
 //! Empty results and errors have rules of their own. Calls that ask the same of other things (another file, user or page in one
-//! frame) are a batch, whose answers may well be equal. A result of up to 64 bytes, or one no longer than what was sent, may be
-//! a mere acknowledgement (`ok`, `saved`), unless it counts nought (`{"count": 0}`) or the tool looks (`grep`), and so may that of
-//! a tool that writes. A new result of the tool starts the count anew; where other results of the tool are more than these, it
+//! frame) are a batch, whose answers may well be equal, and so are texts with hardly a word in common that are handed over to be
+//! judged (`text`, `document`), but to a tool that searches. A result of up to 64 bytes, or one no longer than what was sent, may
+//! be a mere acknowledgement (`ok`, `saved`), unless it counts nought (`{"count": 0}`) or the tool looks (`grep`), and so may that
+//! of a tool that writes. A new result of the tool starts the count anew; where other results of the tool are more than these, it
 //! has more than one to give; and the calls of one model answer count once.
 
 use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
 use crate::engine::fold::amount::{differ_in_amount, differ_in_page, says_amount};
+use crate::engine::fold::handed::hands_over_text;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::{ACKNOWLEDGEMENT_BYTES_MAX, Outcome};
 use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::recent::{RECENT_CALLS_MAX, Recent};
 use crate::engine::policy::Policy;
+use crate::engine::tool_name;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 
@@ -186,9 +189,13 @@ fn reworded<'s, 'm: 's>(
     let mut found: Vec<&CallMark> = Vec::new();
     let mut compared = 0;
     let mut shape = judged.shape;
+    let is_data = hands_over_text(sample) && !tool_name::searches(judged.tool);
     loop {
         let (alike, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|mark| {
             let relation = relation(&mark.sample, sample);
+            if is_data && relation == Relation::Rephrased {
+                return false;
+            }
             // Wholly other words that find much of the same may be another question to few texts.
             let is_alike =
                 relation == Relation::Reworded || !mark.retells || mark.result() == judged.result;
