@@ -436,3 +436,32 @@ fn texts_that_are_judged() {
     assert!(is_warned_of(&all("search_handbook", "text")));
     assert!(is_warned_of(&all("classify", "query")));
 }
+
+/// Given a command that is done without a word after each edit, it is no search that finds nothing, in whatever words its tool says
+/// so.
+#[test]
+fn commands_that_print_nothing() {
+    let round = |number: u32, said: &str| {
+        [
+            made(
+                "edit_file",
+                &json!({"path": "a.ts", "text": format!("let a = {number};")}),
+                &json!("The file was changed."),
+            ),
+            made(
+                "Bash",
+                &json!({"command": "npx tsc --noEmit"}),
+                &json!(said),
+            ),
+        ]
+    };
+    for said in [
+        "(no output)",
+        "(no content)",
+        "(Bash completed with no output)",
+        "Command completed with no output.",
+    ] {
+        let rounds: Vec<_> = (0..7).flat_map(|number| round(number, said)).collect();
+        check(&rounds, &[]);
+    }
+}

@@ -22,7 +22,7 @@ use super::redact::names;
 use super::sample::{Sample, head};
 use super::scratch::Written;
 use super::wide::{self, trimmed};
-use super::{attempts, elements, emptiness, mask, pending};
+use super::{attempts, elements, emptiness, mask, nothing, pending};
 
 /// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
 /// this bounds what one span can cost.
@@ -272,11 +272,14 @@ impl<'h> Reader<'h> {
                 self.plain_bytes += text.len();
             }
             self.told.empty = emptiness::says_there_is_nothing(text, self.how.empty_phrases);
+            if self.told.empty && nothing::says_no_output(text) {
+                self.told.bytes = 0;
+            }
             self.told.pending = pending::is_under_way(text);
+            self.told.doing = pending::is_doing(text);
             self.told.denies = pending::says_failed(text);
         } else {
             self.told.empty = trimmed(text).is_empty();
-            self.told.doing = pending::is_doing(text);
             self.told.hidden = is_marker(text);
         }
     }
@@ -439,10 +442,10 @@ impl<'h> Reader<'h> {
                 map.count == 0
             },
             pending: map.pending,
+            doing: false,
             denies: map.denies,
             refuses: false,
             hidden: false,
-            doing: false,
             shape: Shape::Map,
         };
     }

@@ -41,3 +41,58 @@ static SENTENCES: LazyLock<Lexicon<()>> = LazyLock::new(|| Lexicon::of_rows(&NOT
 pub(super) fn is_said(text: &str) -> bool {
     SENTENCES.is_said_in(text)
 }
+
+/// Sentences by which a shell's tool says that a command printed nothing, in lower case, without brackets and points.
+const NO_OUTPUT: [&str; 3] = ["no output", "no content", "empty output"];
+
+/// How longer ones end.
+const WITHOUT_OUTPUT: [&str; 4] = [
+    " with no output",
+    " had no output",
+    " produced no output",
+    " returned no output",
+];
+
+/// Whether a short text says that a command printed nothing: `(no output)`, `Command completed with no output.` That is all that
+/// is told of a command that does its work without a word, as an empty text is.
+pub(super) fn says_no_output(text: &str) -> bool {
+    let said = text.trim_matches(|sign: char| {
+        matches!(sign, '(' | ')' | '[' | ']' | '<' | '>' | '.') || sign.is_whitespace()
+    });
+    let ends = |end: &&str| {
+        let start = said.len().checked_sub(end.len());
+        let start = start.and_then(|start| said.as_bytes().get(start..));
+        start.is_some_and(|start| start.eq_ignore_ascii_case(end.as_bytes()))
+    };
+    let is_one = |words: &&str| said.eq_ignore_ascii_case(words);
+    NO_OUTPUT.iter().any(is_one) || WITHOUT_OUTPUT.iter().any(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::says_no_output;
+
+    /// Given what shells' tools say in the place of nothing, it is known; that nothing was found is another thing.
+    #[test]
+    fn no_output() {
+        for text in [
+            "(no output)",
+            "[no output]",
+            "(no content)",
+            "No output.",
+            "(Bash completed with no output)",
+            "Command completed with no output.",
+        ] {
+            assert!(says_no_output(text), "{text}");
+        }
+        for text in [
+            "",
+            "No results",
+            "no output file",
+            "The page has no content for you",
+            "no",
+        ] {
+            assert!(!says_no_output(text), "{text}");
+        }
+    }
+}
