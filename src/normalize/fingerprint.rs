@@ -26,7 +26,7 @@ const MAIN: [&str; 10] = [
 ];
 
 /// Tools that run a shell command, in lower case.
-const SHELLS: [&str; 17] = [
+const SHELLS: [&str; 18] = [
     "bash",
     "sh",
     "zsh",
@@ -39,6 +39,7 @@ const SHELLS: [&str; 17] = [
     "execute_command",
     "execute_bash",
     "run_command",
+    "run_shell",
     "run_shell_command",
     "run_terminal_cmd",
     "run_in_terminal",

@@ -354,3 +354,41 @@ fn the_same_call_under_several_errands() {
     ];
     check(&two, &[]);
 }
+
+/// Given one task after the other that is planned, done and tested by the same command, the tests are no errand of their own as
+/// long as they pass.
+#[test]
+fn tests_after_each_task() {
+    let tasks = [
+        "Add a retry with growing pauses to the upload client",
+        "Parse the new layout of invoices with two addresses",
+        "Move the sessions from memory into the database",
+        "Show the number of the build on a page of its own",
+        "Let administrators export the audit log as a table",
+    ];
+    let round = |(number, task): (usize, &&str)| {
+        let change = json!({"path": format!("src/part{number}.rs"), "text": task});
+        [
+            ask("lead", "coder", &format!("Task {number}: {task}")),
+            call_of(
+                "coder",
+                "edit_file",
+                &change,
+                &json!("The file was changed."),
+            ),
+            ask(
+                "coder",
+                "tester",
+                &format!("Please test whether this works: {task}"),
+            ),
+            call_of(
+                "tester",
+                "bash",
+                &json!({"command": "pytest -q"}),
+                &json!(format!("{} passed in 1.2s", 20 + number)),
+            ),
+        ]
+    };
+    let rounds: Vec<_> = tasks.iter().enumerate().flat_map(round).collect();
+    check(&rounds, &[]);
+}

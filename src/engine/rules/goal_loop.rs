@@ -21,13 +21,14 @@
 //! is given for the next piece of work where something new came of at least half of those before: a new result of the agent that
 //! was instructed, a new text of at least 24 words, or, for reports, an instruction about another thing in between. What an
 //! agent asks that nobody instructed is no errand. What each of several agents asks for the first time counts once. Asking a job
-//! for its state, again and again, under one instruction is no loop of this kind. A message of a user starts anew: what a user
-//! asks for again is none.
+//! for its state, again and again, under one instruction is no loop of this kind, nor is a run of tests that pass, or fail in
+//! another way than before. A message of a user starts anew: what a user asks for again is none.
 
 use crate::engine::bounded::push_bounded;
-use crate::engine::event::{AgentSpan, Event};
+use crate::engine::event::{AgentSpan, Command, Event};
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
+use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::speech::{ASKED_MAX, Asked, Words, signs_among_words};
 use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::Policy;
@@ -149,7 +150,8 @@ pub(super) fn observe_call(
     if asked < INSTRUCTIONS_MIN as u64
         || judged.stands_aside()
         || !fold.speech.has_asked(judged.call.agent)
-        || (policy.progress_aware && fold.is_first_of_worker(judged))
+        || (policy.progress_aware
+            && (fold.is_first_of_worker(judged) || checks_what_was_done(fold, judged)))
     {
         return None;
     }
@@ -188,6 +190,15 @@ pub(super) fn observe_call(
     }
     tally.add(judged);
     Some(Finding::of_calls(tally, group, judged))
+}
+
+/// Whether tests were run again of which none fails, or others than lately: each errand may end with them.
+fn checks_what_was_done(fold: &Fold, judged: &Judged<'_>) -> bool {
+    let traits = judged.call.traits;
+    let passes = !traits.tests_failed
+        && !matches!(judged.outcome, Outcome::Failed | Outcome::Unknown)
+        && !judged.denies;
+    traits.command == Some(Command::RunsTests) && (passes || fold.is_new_error(judged))
 }
 
 /// Calls among which equal ones are looked for.
