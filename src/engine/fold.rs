@@ -22,8 +22,8 @@ pub(super) mod question;
 pub(crate) mod recent;
 mod recovery;
 pub(crate) mod speech;
-pub(crate) mod tags;
 mod starting;
+pub(crate) mod tags;
 pub(crate) mod tally;
 pub(crate) mod told;
 pub(crate) mod totals;
@@ -31,6 +31,7 @@ pub(crate) mod trend;
 pub(crate) mod waiting;
 mod warnings;
 pub(crate) mod work;
+mod written;
 
 use std::collections::VecDeque;
 

@@ -425,3 +425,50 @@ fn states_that_are_known_by_their_form() {
     };
     check(&service("IN_PROGRESS"), &[]);
 }
+
+/// Given a look that fails in a way that may pass, it gets on where it tells of more parts that are done each time; not where it
+/// counts attempts, or the number stays.
+#[test]
+fn failures_that_get_on() {
+    let looks = |said: &dyn Fn(u64) -> String| -> Vec<Value> {
+        let look = |number: u64| {
+            later(
+                failed("kubectl", "rollout status api", &said(number)),
+                10 * number,
+            )
+        };
+        (0..8).map(look).collect()
+    };
+    let parts = |done: u64| {
+        format!("{done} out of 9 new replicas are up: timed out waiting for the condition")
+    };
+    check(&looks(&|look| parts(look)), &[]);
+    check(&looks(&|_| parts(2)), &["retry_storm"]);
+    let attempts = |look: u64| format!("attempt {look} of 9: timed out");
+    check(&looks(&attempts), &["retry_storm"]);
+}
+
+/// Given a call that fails with a number that goes up and down, it fails in the same way; where something was done in between, each
+/// number is an answer.
+#[test]
+fn failures_whose_number_jitters() {
+    let fails = |number: u64| {
+        let residual = [4_310, 870, 2_204, 9_001, 1_555, 7_023, 640, 3_300, 8_080][number as usize];
+        failed(
+            "move_to",
+            "shelf",
+            &format!("no way to the shelf (residual 0.{residual:04})"),
+        )
+    };
+    let again: Vec<_> = (0..9).map(fails).collect();
+    assert!(is_warned_of(&again));
+    let tuned: Vec<_> = (0..9)
+        .flat_map(|number| {
+            [
+                call("set_joint", &format!("{number} degrees"), "ok"),
+                fails(number),
+            ]
+        })
+        .collect();
+    check(&tuned, &[]);
+}

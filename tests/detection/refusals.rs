@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check};
+use crate::support::{call, check, is_warned_of};
 
 /// Questions that have nothing in common.
 const QUESTIONS: [&str; 6] = [
@@ -259,4 +259,39 @@ fn long_failures_are_the_same_by_what_they_say_of_errors() {
         })
         .collect();
     check(&trained, &["same_error"]);
+}
+
+/// Given tests of which one times out, or a server of one's own that fails whatever is changed, that is no failure which passes by
+/// itself; where nothing is changed in between, or too much is asked, it may be.
+#[test]
+fn failures_that_stay_whatever_is_changed() {
+    let edit = |number: usize| {
+        json!({"kind": "tool_call", "agent": "a", "tool": "edit_file", "output": "The file was changed.",
+            "input": {"path": "src/queue.ts", "text": format!("export const queue{number} = {number};")}})
+    };
+    let rounds = |tries: &Value| -> Vec<Value> {
+        (0..8)
+            .flat_map(|number| [edit(number), tries.clone()])
+            .collect()
+    };
+    let fails = |command: &str, printed: &str| {
+        json!({"kind": "tool_call", "agent": "a", "tool": "bash", "input": {"command": command},
+            "output": printed, "error": printed})
+    };
+    let test = fails(
+        "npx vitest run",
+        " \u{d7} queue > drains 5004ms\n   Test timed out in 5000ms.\n\n Test Files  1 failed (1)\n      Tests  1 failed | 2 passed (3)",
+    );
+    let server = fails(
+        "curl -s -X POST localhost:8000/hook -d @x.json",
+        "Internal Server Error",
+    );
+    let limit = fails(
+        "curl -s https://api.example/v1/items",
+        "429 Too Many Requests",
+    );
+    assert!(is_warned_of(&rounds(&test)));
+    assert!(is_warned_of(&rounds(&server)));
+    assert!(!is_warned_of(&rounds(&server)[..6]));
+    assert!(!is_warned_of(&rounds(&limit)));
 }

@@ -220,6 +220,7 @@ impl Fold {
         let main = call.traits.main.map(|main| mix(tool_hash, main)).or(key);
         let brought = self.brought(call, tool_hash, key, policy);
         let sample = call.input.sample();
+        let brought_result = brought.result;
         let stands = brought.outcome != Outcome::Fresh && !brought.jitters;
         let says = call.output.value().filter(|_| call.error.is_none());
         let says = says.filter(|_| policy.progress_aware);
@@ -242,7 +243,11 @@ impl Fold {
             similar: None,
             takes_on: brought.takes_on,
             retells: brought.retells,
-            transient: call.error.is_some_and(|failure| failure.transient),
+            transient: call.error.is_some_and(|failure| {
+                failure.transient
+                    && !(policy.progress_aware
+                        && self.fails_whatever_is_written(key, &failure.text, brought_result))
+            }),
             silent: call
                 .output
                 .value()
@@ -257,11 +262,18 @@ impl Fold {
 
     /// What came back, against what came back before.
     fn brought(&self, call: &Call<'_>, tool: u64, key: Option<u64>, policy: &Policy) -> Brought {
-        let before = self.recent.of_key(key).next();
-        let before = before.and_then(|mark| mark.trend.as_deref());
-        let trend = Trend::in_result(call, before);
+        let newest = self.recent.of_key(key).next();
+        let before = newest.and_then(|mark| mark.trend.as_deref());
+        let mut trend = Trend::in_result(call, before);
+        // How many tests fail after an edit is another answer, though it were more than before.
+        if let Some(trend) = trend.as_mut().filter(|_| call.error.is_some()) {
+            trend.jitters &=
+                policy.progress_aware && newest.is_some_and(|mark| !self.acted_since(mark));
+        }
         let jitters = trend.as_ref().is_some_and(|trend| trend.jitters);
-        let again = policy.progress_aware && makes_again(call, trend.as_deref(), before);
+        let again = policy.progress_aware
+            && call.error.is_none()
+            && makes_again(call, trend.as_deref(), before);
         let retells = policy.progress_aware && self.retells(call, tool, key);
         let outcome = match self.outcome(call, tool, key) {
             Outcome::Fresh if jitters || again || retells => Outcome::Stale,
@@ -279,6 +291,13 @@ impl Fold {
             trend,
             jitters,
         }
+    }
+
+    /// Whether something was done since a call, which may be what changed the answer.
+    fn acted_since(&self, mark: &CallMark) -> bool {
+        let newest = self.recent.iter().rev();
+        let back = newest.take_while(|other| other.span != mark.span).count() as u64;
+        self.totals.acted_at + back + 1 > self.totals.tool_calls
     }
 
     /// Whether a call lists things of which four fifths were listed before by the same tool, and asks what was not asked lately:

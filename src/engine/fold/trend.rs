@@ -7,7 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::event::{NUMBERS_MAX, Numbers};
+use crate::engine::event::{ERROR_BYTES_MAX, NUMBERS_MAX, Numbers};
+use crate::engine::hash::{mix, text_hash};
 use crate::engine::window::calls::Call;
 
 /// Calls for which a number must go the same way, after it has turned back, to be progress again: of random numbers one in
@@ -42,11 +43,23 @@ impl Trend {
             .map_or(new, |before| new.after(before))
     }
 
-    /// The numbers in a call's result, and how they have moved since the same call before; `None` where there are none.
+    /// The numbers in a call's result or error, and how they have moved since the same call before; `None` where there are none.
     pub(super) fn in_result(call: &Call<'_>, before: Option<&Self>) -> Option<Box<Self>> {
-        let value = call.output.value().filter(|_| call.error.is_none())?;
-        let numbers = value.numbers.as_deref()?;
+        if let Some(failure) = call.error {
+            let numbers = told_in(&failure.text)?;
+            return Some(Box::new(Self::of(&numbers, before)));
+        }
+        let numbers = call.output.value()?.numbers.as_deref()?;
         Some(Box::new(Self::of(numbers, before)))
+    }
+
+    /// Whether some number is higher than it was, of which none has turned back.
+    pub(crate) fn rises_from(&self, before: &Self) -> bool {
+        let pairs = before.numbers.all.iter().zip(&self.numbers.all);
+        self.turned == 0
+            && self.numbers.frame == before.numbers.frame
+            && pairs.clone().all(|(old, new)| new >= old)
+            && pairs.clone().any(|(old, new)| new > old)
     }
 
     /// Hash of the result without its numbers.
@@ -84,6 +97,36 @@ impl Trend {
     }
 }
 
+/// The numbers in an error's text, without those that are parts of words; `None` where there are none or too many, or the text was
+/// cut.
+fn told_in(error: &str) -> Option<Numbers> {
+    let is_digit = |sign: char| sign.is_ascii_digit();
+    let mut numbers = Numbers::default();
+    let (mut frame, mut rest) = (0, error);
+    let mut before = ' ';
+    while let Some(start) = rest.find(is_digit) {
+        before = rest[..start].chars().next_back().unwrap_or(before);
+        let behind = rest[start..].trim_start_matches(|sign| is_digit(sign) || sign == '.');
+        let number = rest[start..rest.len() - behind.len()].trim_end_matches('.');
+        let is_word = before.is_alphanumeric() || behind.starts_with(char::is_alphanumeric);
+        let value = number.parse().ok().filter(|_| !is_word);
+        if let Some(value) = value {
+            *numbers.all.get_mut(usize::from(numbers.count))? = value;
+            numbers.count += 1;
+            frame = mix(frame, text_hash(&rest[..start]));
+        } else {
+            frame = mix(frame, text_hash(&rest[..start + number.len()]));
+        }
+        before = '0';
+        rest = &rest[start + number.len()..];
+    }
+    numbers.frame = mix(frame, text_hash(rest)) as u32;
+    (numbers.count > 0 && error.len() + CUT_BYTES < ERROR_BYTES_MAX).then_some(numbers)
+}
+
+/// How much shorter than its longest an error's text may be where it was cut, so that no character is cut in two.
+const CUT_BYTES: usize = 4;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +163,28 @@ mod tests {
             jitters(&["5", "7", "1", "2", "3", "4"]),
             [false, false, true, true, true, false]
         );
+    }
+
+    /// Given an error, its numbers are told from words with digits, and from those of a text that was cut.
+    #[test]
+    fn numbers_of_errors() {
+        let told = |error: &str| told_in(error).map(|told| told.all[..told.count.into()].to_vec());
+        assert_eq!(told("no solution (residual 0.4310)"), Some(vec![0.431]));
+        assert_eq!(told("2 out of 6 are up, e41 is not."), Some(vec![2.0, 6.0]));
+        for error in [
+            "",
+            "refused",
+            "port x80 is taken",
+            "10.0.0.1",
+            "1 2 3 4 5 6 7",
+        ] {
+            assert_eq!(told(error), None, "{error}");
+        }
+        let frame = |error: &str| told_in(error).map(|told| told.frame);
+        assert_eq!(frame("residual 0.4, or so"), frame("residual 17, or so"));
+        assert_ne!(frame("residual 0.4, or so"), frame("residue 0.4, or so"));
+        assert_ne!(frame("a1 is not 4"), frame("a2 is not 4"));
+        assert_eq!(told(&format!("4 {}", "a".repeat(ERROR_BYTES_MAX))), None);
     }
 
     /// Given one number that goes one way beside one that jitters, it is progress; where it stops, it is not.

@@ -214,6 +214,7 @@ impl Fold {
         let only_waits = || self.since(since_ns).all(|mark| mark.waited_ns > 0);
         judged.jitters
             && !judged.denies
+            && judged.outcome != Outcome::Failed
             && (pauses
                 || (gap_ns(judged, before) >= GAUGE_PACE_NS && only_waits())
                 || self.is_measured_again(judged))

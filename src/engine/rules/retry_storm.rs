@@ -18,11 +18,13 @@
 //! so does any call of the tool that of the retries which the framework reports of it: the calls show themselves whether they
 //! are retries. One that is reported without its tool, just before a call that is one, is not counted again. Failures that may
 //! pass by themselves (too many requests, time-outs) need more retries, and a retry after a markedly longer pause than the one
-//! before is an honest one and does not count. Nor does a look that fails after a pause or a `sleep`, as long as it may wait.
+//! before is an honest one and does not count; nor does one that gets further (`2 out of 6 replicas are up`), nor a look that
+//! fails after a pause or a `sleep`, or of what was just started, as long as it may wait.
 
 use crate::engine::event::{Event, Text};
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
+use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::tally::WHOLE_RUN;
 use crate::engine::hash::{mix, text_hash};
@@ -89,15 +91,33 @@ pub(super) fn observe_call(
         fold.tallies.end(RULE, tool);
         return None;
     }
+    let gets_on = previous.is_some_and(|mark| gets_on(judged, mark));
     take_back(fold, since);
     let tally = fold.tallies.of(RULE, tool);
-    if judged.waiting.patient || (judged.transient && judged.waiting.backs_off) {
+    if judged.waiting.patient || (judged.transient && (judged.waiting.backs_off || gets_on)) {
         return None;
     }
     tally.add(judged);
     (tally.count >= needed(settings, judged.transient))
         .then(|| Finding::of_calls(tally, tool, judged))
 }
+
+/// Whether an error tells of more parts that are done than the one before: `2 out of 6 replicas are up`. Of attempts, it is no
+/// progress that there are more.
+fn gets_on(judged: &Judged<'_>, before: &CallMark) -> bool {
+    let trends = judged.trend.as_deref().zip(before.trend.as_deref());
+    let rises = trends.is_some_and(|(trend, before)| trend.rises_from(before));
+    rises
+        && judged.call.error.is_some_and(|failure| {
+            let said = failure.text.to_ascii_lowercase();
+            PARTS.iter().any(|words| said.contains(words))
+                && !TRIES.iter().any(|words| said.contains(words))
+        })
+}
+
+/// What stands between the number of parts that are done and that of all, and words by which attempts are counted.
+const PARTS: [&str; 4] = [" out of ", " of ", "/", "%"];
+const TRIES: [&str; 3] = ["attempt", "try", "tries"];
 
 /// Takes back a retry that was reported without its tool since the call with this number: the call made again shows it itself.
 fn take_back(fold: &mut Fold, since: u64) {

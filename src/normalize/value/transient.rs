@@ -4,6 +4,7 @@
 //! should. The words are those of HTTP's status lines and of the usual clients; a bare number counts only where a word
 //! before it says that it is a status, for tests fail with numbers too.
 
+use super::closing::last_lines_within;
 use super::complaint::blames;
 use super::sample::cut;
 
@@ -79,9 +80,50 @@ pub(super) fn is_transient(error: &str) -> bool {
     if WILL_NOT_PASS.iter().any(|phrase| text.contains(phrase)) {
         return false;
     }
-    PHRASES.iter().any(|phrase| text.contains(phrase))
+    let may_pass = PHRASES.iter().any(|phrase| text.contains(phrase))
         || has_code(text)
-        || (ASKS_AGAIN.iter().any(|phrase| text.contains(phrase)) && !blames(text))
+        || (ASKS_AGAIN.iter().any(|phrase| text.contains(phrase)) && !blames(text));
+    may_pass && !tells_of_tests(error)
+}
+
+/// How much of the end of an error is looked through for the summary of tests.
+const SUMMARY_BYTES_MAX: usize = 2_048;
+
+/// How a line begins with which a run of tests sums up, or names one that failed.
+const TESTS: [&str; 10] = [
+    "FAIL ",
+    "FAILED ",
+    "--- FAIL",
+    "Tests:",
+    "Tests  ",
+    "Test Files ",
+    "Test Suites:",
+    "Failures: ",
+    "[ERROR] Tests run:",
+    "test result: FAILED",
+];
+
+/// Whether an error is a summary of tests of which some failed: that one timed out, or was told of a server's fault, is what was
+/// tested.
+fn tells_of_tests(error: &str) -> bool {
+    let start = cut(error, LOOKED_AT_BYTES_MAX);
+    let end = last_lines_within(error, SUMMARY_BYTES_MAX);
+    let mut lines = start.lines().chain(end).map(str::trim);
+    lines.any(|line| TESTS.iter().any(|words| line.starts_with(words)) || counts_failed(line))
+}
+
+/// Whether a line counts tests that failed: `1 failed, 3 passed`, `2 failing`.
+fn counts_failed(line: &str) -> bool {
+    let mut words = line
+        .split(|sign: char| sign.is_whitespace() || matches!(sign, ',' | '|' | '(' | ')' | '='));
+    let mut before = "";
+    words.any(|word| {
+        let counted = before.bytes().all(|digit| digit.is_ascii_digit())
+            && before.bytes().any(|digit| digit != b'0');
+        let says_so = counted && matches!(word, "failed" | "failing");
+        before = word;
+        says_so
+    }) && (line.contains("pass") || line.contains("failing") || line.contains(" in "))
 }
 
 fn has_code(text: &str) -> bool {
@@ -115,6 +157,8 @@ mod tests {
             "ECONNRESET",
             "The server is overloaded, please try again",
             "系统繁忙，请稍后重试",
+            "Uploaded 8, 2 failed: 503 Service Unavailable",
+            "gave up after 3 failed attempts: timed out",
         ] {
             assert!(is_transient(error), "{error}");
         }
@@ -130,6 +174,9 @@ mod tests {
             "ERROR: canceling statement due to statement timeout",
             "Command timed out after 2m 0.0s",
             "An error occurred while running the tool. Please try again. Error: no such table",
+            " \u{d7} queue > drains 5004ms\n   Test timed out in 5000ms.\n\n Test Files  1 failed (1)",
+            "FAILED tests/test_a.py::test_b - Timeout >5.0s\n1 failed, 11 passed in 6.20s",
+            "AssertionError: 500 Internal Server Error\n2 failing",
         ] {
             assert!(!is_transient(error), "{error}");
         }
