@@ -45,14 +45,15 @@ const LINES_MAX: usize = 64;
 /// Shortest line that is known to be one that was given; of shorter ones, only what stands between such lines is.
 const LINE_BYTES_MIN: usize = 8;
 
-/// An error without the lines behind its first that the arguments, as JSON, hold: a patch that does not fit is shown in it.
+/// An error without the lines behind its first that the arguments, as JSON, hold, nor what of a line they hold: a patch that does
+/// not fit is shown in it.
 pub(super) fn without_given_lines<'t>(error: &'t str, arguments: &str) -> Cow<'t, str> {
     let several = error.contains('\n') && error.len() <= READ_BYTES_MAX;
     if !several || arguments.is_empty() || arguments.len() > GIVEN_BYTES_MAX {
         return Cow::Borrowed(error);
     }
     let mut rest: Vec<&str> = Vec::new();
-    let mut after_given = false;
+    let (mut after_given, mut is_cut) = (false, false);
     for (nth, line) in error.lines().enumerate() {
         let said = line.trim();
         let is_given = match said.len() {
@@ -60,14 +61,43 @@ pub(super) fn without_given_lines<'t>(error: &'t str, arguments: &str) -> Cow<'t
             _ => (1..LINES_MAX).contains(&nth) && holds_line(arguments, said),
         };
         after_given = is_given;
-        if !is_given {
-            rest.push(line);
+        if is_given {
+            is_cut = true;
+            continue;
         }
+        let own = if nth < LINES_MAX {
+            without_quoted_part(line, arguments)
+        } else {
+            line
+        };
+        is_cut |= own.len() < line.len();
+        rest.push(own);
     }
-    if rest.len() == error.lines().count() {
+    if !is_cut {
         return Cow::Borrowed(error);
     }
     Cow::Owned(rest.join("\n"))
+}
+
+/// A line without the part of what was given with which it ends or begins, where a text of several lines is quoted within a
+/// sentence: ``old_str `let a = 1;`` and ``let b = 2;` was not found``.
+fn without_quoted_part<'l>(line: &'l str, arguments: &str) -> &'l str {
+    let is_given =
+        |part: &str| part.trim().len() >= LINE_BYTES_MIN && holds_line(arguments, part.trim());
+    let quotes = line.matches('`').count();
+    if quotes > 1 {
+        return line;
+    }
+    if let Some((before, behind)) = line.split_once('`') {
+        if is_given(behind) {
+            return before;
+        }
+        return if is_given(before) { behind } else { line };
+    }
+    match line.split_once(": ") {
+        Some((before, behind)) if is_given(behind) => before,
+        _ => line,
+    }
 }
 
 /// Whether a line stands in JSON.

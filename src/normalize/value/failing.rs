@@ -28,7 +28,7 @@ use super::{failure, failure_of_call, member, unquote};
 const LOOKED_AT_BYTES_MAX: usize = 160;
 
 /// Beginnings, in lower case.
-const BEGINNINGS: [&str; 45] = [
+const BEGINNINGS: [&str; 47] = [
     "error:",
     "<error>",
     "api error:",
@@ -43,6 +43,8 @@ const BEGINNINGS: [&str; 45] = [
     "traceback (most recent call last)",
     "tool error",
     "tool execution failed",
+    "the tool execution failed",
+    "string to replace not found",
     "missing required ",
     "login failed",
     "failed to ",

@@ -76,6 +76,28 @@ mod tests {
         );
     }
 
+    /// Given an edit whose text of several lines is quoted within a sentence, the error is the sentence, whatever the lines are.
+    #[test]
+    fn texts_that_are_quoted_in_a_sentence_are_no_error() {
+        let fails = |form: &str, name: &str| {
+            let lines = [1, 2, 3].map(|nth| format!("    {name}_{nth} = load({name})"));
+            let arguments = serde_json::json!({"old_str": lines.join("\n"), "path": "a.py"});
+            failure_of_call(
+                &form.replace("TEXT", &lines.join("\n")),
+                &arguments.to_string(),
+            )
+        };
+        for form in [
+            "ERROR:\nNo replacement was performed, old_str `TEXT` did not appear verbatim in a.py.",
+            "No replacement was performed, old_str `TEXT` did not appear verbatim in a.py.",
+            "String to replace not found in file.\nString: TEXT",
+        ] {
+            assert_eq!(fails(form, "bank"), fails(form, "stream"), "{form}");
+        }
+        let plain = "a.py: not found\nWhich `bank` was it?";
+        assert_eq!(&*fails(plain, "bank").text, plain);
+    }
+
     /// Given a page that turns the caller away and names its host, the error is the same at each host; a short one is not, of which
     /// the engine sees what the arguments said.
     #[test]
