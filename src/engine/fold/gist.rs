@@ -17,7 +17,9 @@ const GIST_WORDS_MIN: usize = 3;
 const EXIT_CODE_BYTES_MAX: usize = 40;
 
 /// Words behind which a number says where in a file or which time it failed.
-const PLACES: [&str; 6] = ["line", "column", "char", "position", "attempt", "try"];
+const PLACES: [&str; 7] = [
+    "line", "column", "char", "position", "pos", "attempt", "try",
+];
 
 /// Words that hold an error's sentence together and name nothing: that a query has one of them as well says nothing.
 const GRAMMAR: [&str; 16] = [
@@ -36,6 +38,7 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
     let is_id = |word: &str| word.len() >= 5 && word.bytes().any(|byte| byte.is_ascii_digit());
     let mut before = "";
     let text = without_echo(&failure.text, arguments);
+    let text = without_ids(&text);
     let text = without_durations(&text);
     // How much is shown is no part of what was asked, and its number may be one of those that the error tells.
     let (text, arguments) = (without_amounts(&text), without_amounts(arguments));
@@ -75,6 +78,36 @@ fn without_echo<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
             text
         }
     })
+}
+
+/// How many digits the parts of an id have, with a line between: `3f2a91c0-77d1-4e0b-9a52-0c1f6f2f9d11`.
+const ID_PARTS: [usize; 5] = [8, 4, 4, 4, 12];
+
+/// An error's text without such ids: each request has its own.
+fn without_ids(text: &str) -> Cow<'_, str> {
+    const BYTES: usize = 36;
+    let is_id = |id: &str| {
+        let parts = id.split('-').map(|part| {
+            let is_hex = part.bytes().all(|digit| digit.is_ascii_hexdigit());
+            if is_hex { part.len() } else { 0 }
+        });
+        parts.eq(ID_PARTS)
+    };
+    let is_apart = |sign: char| !sign.is_ascii_alphanumeric() && sign != '-';
+    let mut words = text.split(is_apart);
+    // Hardly any error has one.
+    if !words.any(|word| word.len() == BYTES && is_id(word)) {
+        return Cow::Borrowed(text);
+    }
+    let words = text.split_inclusive(is_apart).map(|word| {
+        let bare = word.trim_end_matches(is_apart);
+        if is_id(bare) {
+            &word[bare.len()..]
+        } else {
+            word
+        }
+    });
+    Cow::Owned(words.collect())
 }
 
 /// Units of time, as they stand behind a number, and those that may stand apart from it.
@@ -168,5 +201,11 @@ mod tests {
         };
         let took = |time: &str| gist(&failed(&format!("1 failed, 12 passed in {time}")), "{}");
         assert_eq!(took("0.20s"), took("14.03s"));
+        let request = |id: &str| gist(&failed(&format!("002003: {id}: no such table here")), "{}");
+        assert_eq!(
+            request("3f2a91c0-77d1-4e0b-9a52-0c1f6f2f9d11"),
+            request("aabbccdd-abcd-efab-cdef-abcdefabcdef")
+        );
+        assert_ne!(request("day-time"), request("day-light"));
     }
 }

@@ -11,8 +11,8 @@ use std::borrow::Cow;
 const ENDING_BYTES_MAX: usize = 6;
 
 /// Words behind which a number says where, or which process it was.
-const WORDS: [&str; 7] = [
-    "line", "column", "col", "char", "position", "process", "pid",
+const WORDS: [&str; 8] = [
+    "line", "column", "col", "char", "position", "pos", "process", "pid",
 ];
 
 /// The text of a failure without the numbers that say where.
@@ -34,6 +34,8 @@ pub(super) fn without_places(text: &str) -> Cow<'_, str> {
             || follows_word(before)
             || is_margin(before, rest)
             || is_size(rest)
+            || is_bracketed(before, rest)
+            || is_of_log(before, rest)
             || is_temporary(before);
         if is_place {
             clean.push_str(&text[copied..start]);
@@ -106,6 +108,22 @@ fn is_size(behind: &str) -> bool {
         .iter()
         .any(|known| unit.starts_with(known))
 }
+
+/// Whether a line and a column stand in brackets: `Unrecognized name: a at [1:57]`.
+fn is_bracketed(before: &str, behind: &str) -> bool {
+    let column = behind.strip_prefix(':').unwrap_or_default();
+    let rest = column.trim_start_matches(is_digit);
+    rest.len() < column.len() && rest.starts_with(']') && before.ends_with(" [")
+}
+
+/// Whether the number of the process stands in a line of a log, between the level and a line: `WARN 4711 --- [main]`.
+fn is_of_log(before: &str, behind: &str) -> bool {
+    let level = before.trim_end_matches(' ');
+    behind.starts_with(" ---") && LEVELS.iter().any(|known| level.ends_with(known))
+}
+
+/// Levels of lines of a log.
+const LEVELS: [&str; 5] = ["ERROR", "WARN", "INFO", "DEBUG", "TRACE"];
 
 fn is_digit(sign: char) -> bool {
     sign.is_ascii_digit()
@@ -223,6 +241,14 @@ mod tests {
             "Unexpected token } in JSON at position 34",
             "Unexpected token } in JSON at position ",
         );
+        check(
+            "Unrecognized name: revenu at [1:57]; line 1 pos 12;",
+            "Unrecognized name: revenu at [:]; line  pos ;",
+        );
+        check(
+            "at noon WARN 4711 --- [main] a.b.C",
+            "at noon WARN  --- [main] a.b.C",
+        );
     }
 
     /// Given numbers that are what went wrong, they stay.
@@ -239,6 +265,9 @@ mod tests {
             "see /tmp/log, 4 lines",
             "│ 3 of 4",
             "profile:4",
+            "a[1:57] is empty",
+            "see [12]",
+            "the WARN 4 is --- not one",
             "version 1.2: not found",
             "",
         ] {
