@@ -295,3 +295,30 @@ fn failures_that_stay_whatever_is_changed() {
     assert!(!is_warned_of(&rounds(&server)[..6]));
     assert!(!is_warned_of(&rounds(&limit)));
 }
+
+/// Given a plan that is written once more with other words beside it, and a file that is read again, nothing is new.
+#[test]
+fn a_plan_with_other_words_beside_it() {
+    let told = [
+        "First look",
+        "Looking again",
+        "Once more",
+        "To be sure",
+        "Checking",
+        "Nearly there",
+        "Now then",
+        "So",
+        "Well",
+    ];
+    let round = |said: &&str| {
+        let plan = json!([{"step": "Find the failing request", "status": "in_progress"}]);
+        [
+            json!({"kind": "tool_call", "agent": "a", "tool": "update_plan", "output": "Plan updated",
+                "input": {"plan": plan, "explanation": said}}),
+            json!({"kind": "tool_call", "agent": "a", "tool": "read_file", "input": {"path": "src/handler.py"},
+                "output": "def handle(request):\n    return answer(request.body, request.headers, request.query)"}),
+        ]
+    };
+    let rounds: Vec<_> = told.iter().flat_map(round).collect();
+    assert!(is_warned_of(&rounds));
+}

@@ -2,16 +2,16 @@
 //!
 //! Coding agents' shells take a `description` or an `explanation` of the command for who watches (Claude Code, Gemini CLI, Copilot,
 //! Cursor, Codex). It is worded anew each time, and is no part of what is asked: `npm test` is the same call whatever is said
-//! about it. Where an object holds anything else than a command, such words and a shell's settings, it is no shell's, and all of
-//! it counts.
+//! about it. So is a plan, whatever is said beside it. Where an object holds anything else than a command, such words and a
+//! shell's settings, it is no shell's, and all of it counts.
 
 use std::ops::Range;
 
 use super::hash::mix;
 use super::nested::{Digest, MEMBER_SIGNS, Shape};
 
-/// Names of the command.
-const COMMANDS: [&str; 2] = ["command", "cmd"];
+/// Names of the command, and of a plan that is written down.
+const COMMANDS: [&str; 3] = ["command", "cmd", "plan"];
 
 /// Names of the words beside it.
 const WORDS: [&str; 3] = ["description", "explanation", "justification"];
