@@ -272,9 +272,8 @@ impl<'h> Reader<'h> {
                 self.plain_bytes += text.len();
             }
             self.told.empty = emptiness::says_there_is_nothing(text, self.how.empty_phrases);
-            if self.told.empty && nothing::says_no_output(text) {
-                self.told.bytes = 0;
-            }
+            let is_silent = self.told.empty && nothing::says_no_output(text);
+            self.told.bytes *= usize::from(!is_silent);
             self.told.pending = pending::is_under_way(text);
             self.told.doing = pending::is_doing(text);
             self.told.denies = pending::says_failed(text);
@@ -442,11 +441,9 @@ impl<'h> Reader<'h> {
                 map.count == 0
             },
             pending: map.pending,
-            doing: false,
             denies: map.denies,
-            refuses: false,
-            hidden: false,
             shape: Shape::Map,
+            ..Digest::default()
         };
     }
 }
