@@ -278,18 +278,9 @@ impl Worker {
         if self.pending.len() >= PENDING_MAX {
             return Ok(());
         }
-        if !ask.is_passed_on
-            && let Some(run_id) = self.gone_over(&ask.run_id)?
-        {
-            let inbox = self.shared.inbox_of(&run_id);
-            // Where there is no room, whoever asked hears that nobody looked.
-            let _ = inbox.put_question(Ask {
-                run_id,
-                is_passed_on: true,
-                ..ask
-            });
+        let Some(ask) = self.own_question(ask)? else {
             return Ok(());
-        }
+        };
         let Ask {
             run_id,
             what,
@@ -301,33 +292,13 @@ impl Worker {
         // Whoever does not wait any more has been told to go ahead.
         caller.is_gone = reply.is_closed();
         let at_ms = caller.now_ms();
-        let policy = self.policy.policy.clone();
-        if self.shared.is_crowded() && self.residence.fetch(&run_id)?.is_none() {
-            self.shared.counters.guard.degraded_crowded.add(1);
-            let _ = reply.send(Answer::degraded());
-            return Ok(());
-        }
         let (slot, is_new) = self.residence.open(&run_id, at_ms)?;
-        let run = self.residence.at(slot);
         // The session may have been named earlier.
         let session_id = Some(&caller.session_id)
-            .filter(|_| policy.watches_swarms())
-            .and_then(|named| named.clone().or_else(|| run.state.session_id().cloned()));
+            .filter(|_| self.policy.policy.watches_swarms())
+            .and_then(|named| named.clone().or_else(|| self.session_of(slot)));
         caller.swarm = self.shared.swarms.of(session_id.as_ref());
-        let checked = contained(&mut run.state, |state| match &what {
-            Question::Check(call) => guard::check(state, call, &caller, &policy),
-            Question::Result(call) => guard::result(state, call, &caller, &policy),
-            Question::Message(said) => guard::message(state, *said, &caller, &policy),
-        });
-        let has_begun_anew = checked.is_err();
-        let checked = checked.unwrap_or_else(|changes| {
-            self.shared.counters.runs_broken.add(1);
-            // No defect of ours keeps an agent from a call.
-            Checked {
-                changes,
-                ..Checked::default()
-            }
-        });
+        let (checked, has_begun_anew) = self.check(slot, &what, &caller);
         // Whoever asked may have stopped waiting just now.
         let _ = reply.send(Answer {
             verdict: checked.answered.clone(),
@@ -357,6 +328,55 @@ impl Worker {
             self.keep_pending(pending);
         }
         Ok(())
+    }
+
+    /// A question that is answered here. One about a run that has gone over to another goes on to that one's owner, and one that
+    /// would begin a run where none may be begun hears that nobody looked.
+    fn own_question(&mut self, ask: Ask) -> Result<Option<Ask>, StoreError> {
+        if !ask.is_passed_on
+            && let Some(run_id) = self.gone_over(&ask.run_id)?
+        {
+            let inbox = self.shared.inbox_of(&run_id);
+            // Where there is no room, whoever asked hears that nobody looked.
+            let _ = inbox.put_question(Ask {
+                run_id,
+                is_passed_on: true,
+                ..ask
+            });
+            return Ok(None);
+        }
+        if self.shared.is_crowded() && self.residence.fetch(&ask.run_id)?.is_none() {
+            self.shared.counters.guard.degraded_crowded.add(1);
+            let _ = ask.reply.send(Answer::degraded());
+            return Ok(None);
+        }
+        Ok(Some(ask))
+    }
+
+    fn session_of(&mut self, slot: Slot) -> Option<Text> {
+        self.residence.at(slot).state.session_id().cloned()
+    }
+
+    /// What the guard makes of a question, and whether the run has begun anew: no defect of ours keeps an agent from a call.
+    fn check(&mut self, slot: Slot, what: &Question, caller: &Caller) -> (Checked, bool) {
+        let policy = &self.policy.policy;
+        let state = &mut self.residence.at(slot).state;
+        let checked = contained(state, |state| match what {
+            Question::Check(call) => guard::check(state, call, caller, policy),
+            Question::Result(call) => guard::result(state, call, caller, policy),
+            Question::Message(said) => guard::message(state, *said, caller, policy),
+        });
+        match checked {
+            Ok(checked) => (checked, false),
+            Err(changes) => {
+                self.shared.counters.runs_broken.add(1);
+                let checked = Checked {
+                    changes,
+                    ..Checked::default()
+                };
+                (checked, true)
+            }
+        }
     }
 
     /// Tells those who listen of a verdict.
