@@ -225,6 +225,12 @@ impl RunState {
         TraceId::of_run(&self.id).filter(|trace| self.window.has_trace(*trace))
     }
 
+    /// Whether a report of its window names a trace.
+    #[must_use]
+    pub fn has_traces(&self) -> bool {
+        self.window.has_traces()
+    }
+
     /// The service that reports it.
     #[must_use]
     pub fn service(&self) -> Option<&Text> {

@@ -116,6 +116,12 @@ impl Window {
         self.unpack(0..self.len())
     }
 
+    /// Whether a report names a trace.
+    pub(crate) fn has_traces(&self) -> bool {
+        let mut cards = self.cards.iter();
+        cards.any(|card| card.trace != TraceNumber::NONE)
+    }
+
     /// Whether a report is of this trace.
     pub(crate) fn has_trace(&self, trace: TraceId) -> bool {
         let mut cards = self.cards.iter();

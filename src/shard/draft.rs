@@ -58,8 +58,8 @@ impl Draft {
         self.turn.tells_nothing() && !has_keys && self.touched.is_empty()
     }
 
-    /// Notes the traces of what a run begins with. Where no report of the turn has taught them, the router knows them from an
-    /// earlier life of the run, with which what was stored of them has gone.
+    /// Notes the traces of the first reports of a run that name any. Where no report of the turn has taught them, the router knows
+    /// them from an earlier life of the run, with which what was stored of them has gone.
     pub(super) fn keep_traces(&mut self, run_id: &Text, events: &[Event]) {
         if is_swarm(run_id) {
             return;

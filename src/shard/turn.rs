@@ -19,7 +19,7 @@ use super::batch::Batch;
 use super::counters;
 use super::defect::contained;
 use super::draft::{Arrived, Draft};
-use super::inbox::{Message, Routed};
+use super::inbox::{Cost, Message, Routed};
 use super::worker::Worker;
 
 /// Runs that are brought near together, and whose reports are then written down while they still are: their hot parts fit the
@@ -96,6 +96,12 @@ impl Worker {
             }
             self.remove(&draft.removed);
         }
+        self.follow_up(draft, cost).await?;
+        Ok(seen)
+    }
+
+    /// What follows from a turn that is committed: its room is given back, whoever waits for it hears of it, and runs move on.
+    async fn follow_up(&mut self, draft: Draft, cost: Cost) -> Result<(), StoreError> {
         self.shared.give_back(&self.inbox.held, cost);
         self.shared.counters.reports.add(cost.reports as u64);
         let waiting = self.inbox.messages.len();
@@ -117,8 +123,7 @@ impl Worker {
             self.moves.push_front(moved);
         }
         self.queue_moves(draft.moves).await?;
-        self.move_some().await?;
-        Ok(seen)
+        self.move_some().await
     }
 
     /// Steps every run of the batch.
@@ -216,8 +221,7 @@ impl Worker {
             service: group.service,
             events: group.events,
         };
-        let runs_before = draft.turn.new_runs.len();
-        self.step(draft, &run_id, &input, at_ms)?;
+        let is_untraced = self.step(draft, &run_id, &input, at_ms)?;
         if let Input::Reports {
             at_ms,
             session_id,
@@ -225,7 +229,7 @@ impl Worker {
             events,
         } = input
         {
-            if draft.turn.new_runs.len() > runs_before {
+            if is_untraced {
                 draft.keep_traces(&run_id, &events);
             }
             draft.turn.entries.push(Entry::Reports {
@@ -264,18 +268,20 @@ impl Worker {
         Ok(())
     }
 
-    /// Steps one run, which began at `created_ms` if nothing is known of it.
+    /// Steps one run, which began at `created_ms` if nothing is known of it. Says whether it had no trace, as one that has just
+    /// begun, or that the guard alone was asked about.
     pub(super) fn step(
         &mut self,
         draft: &mut Draft,
         run_id: &Text,
         input: &Input,
         created_ms: u64,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let policy = &self.policy.policy;
         let (slot, is_new) = self.residence.open(run_id, created_ms)?;
         let run = self.residence.at(slot);
         let late_before = run.state.late_events();
+        let is_untraced = !run.state.has_traces();
         let stepped = contained(&mut run.state, |state| step(state, input, policy));
         let changes = stepped.unwrap_or_else(|taken_back| {
             self.shared.counters.runs_broken.add(1);
@@ -288,7 +294,7 @@ impl Worker {
         }
         draft.announce(changes, &run.state, policy);
         draft.touched.push(slot);
-        Ok(())
+        Ok(is_untraced)
     }
 
     async fn commit(&mut self, draft: &mut Draft, of: Option<&Span>) -> Result<(), StoreError> {

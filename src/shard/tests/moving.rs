@@ -377,21 +377,26 @@ async fn a_conversation_named_by_a_trace_goes_where_the_trace_goes() {
     }
 }
 
-/// Given a run that is forgotten and begins again by its trace, which the router remembers, the trace is known to be its own at the
-/// next start, too.
+/// Given a run that is forgotten and begins again by its trace, which the router remembers, or by a question to the guard before
+/// that, the trace is known to be its own at the next start, too.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_begins_again_has_its_trace_again() {
-    let _still = still();
-    let dir = tempfile::tempdir().unwrap();
-    let shards = start(dir.path(), forgetful()).await;
-    submit(&shards, calls(A, Some("r"), 0..1)).await;
-    until(async || (shards.run_count() == 0).then_some(())).await;
-    submit(&shards, calls(A, None, 1..2)).await;
-    assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
-    kill(shards).await;
-    let shards = start(dir.path(), forgetful()).await;
-    submit(&shards, calls(A, None, 2..3)).await;
-    assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+    for asks in [false, true] {
+        let _still = still();
+        let dir = tempfile::tempdir().unwrap();
+        let shards = start(dir.path(), forgetful()).await;
+        submit(&shards, calls(A, Some("r"), 0..1)).await;
+        until(async || (shards.run_count() == 0).then_some(())).await;
+        if asks {
+            assert!(!ask(&shards, "r").await.degraded);
+        }
+        submit(&shards, calls(A, None, 1..2)).await;
+        assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+        kill(shards).await;
+        let shards = start(dir.path(), forgetful()).await;
+        submit(&shards, calls(A, None, 2..3)).await;
+        assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+    }
 }
 
 fn forgetful() -> Settings {
