@@ -67,15 +67,15 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     };
     for run in &runs {
         match why_left_out(run) {
-            Some(why) => among.left_out[why as usize] += 1,
+            Some(why) => *among.left_out.entry(why).or_default() += 1,
             None => good.push(Run::of(run)),
         }
     }
-    answer(&fragment(good, among, args.false_alarms)?)
+    answer(&fragment(good, &among, args.false_alarms)?)
 }
 
 /// Why nothing is learned from a run.
-#[derive(Clone, Copy)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum LeftOut {
     /// There are warnings of it.
     Warned,
@@ -84,6 +84,18 @@ enum LeftOut {
     Failed,
     /// Nothing was done in it, or `eddy doctor` sent it: it is no agent's.
     Nobodys,
+}
+
+impl LeftOut {
+    /// What such runs are.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Warned => "with open warnings",
+            Self::Open => "not over yet",
+            Self::Failed => "that failed",
+            Self::Nobodys => "without work of an agent",
+        }
+    }
 }
 
 fn why_left_out(run: &RunJson) -> Option<LeftOut> {
@@ -107,28 +119,19 @@ fn is_warned_of(run: &RunJson) -> bool {
 }
 
 /// The runs among which the good ones were found.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Among {
     runs: usize,
-    /// How many were left out, by [`LeftOut`].
-    left_out: [usize; 4],
+    left_out: BTreeMap<LeftOut, usize>,
 }
 
 impl Among {
     /// How many were left out, and why; nothing where none was.
-    fn left_out(self) -> Option<String> {
-        const WHY: [&str; 4] = [
-            "with open warnings",
-            "not over yet",
-            "that failed",
-            "without work of an agent",
-        ];
-        let some = self
-            .left_out
-            .iter()
-            .zip(WHY)
-            .filter(|(count, _)| **count > 0);
-        let some: Vec<_> = some.map(|(count, why)| format!("{count} {why}")).collect();
+    fn left_out(&self) -> Option<String> {
+        let some = self.left_out.iter();
+        let some: Vec<_> = some
+            .map(|(why, count)| format!("{count} {}", why.name()))
+            .collect();
         (!some.is_empty()).then(|| some.join(", "))
     }
 }
@@ -185,7 +188,7 @@ fn counted([calls, repeats]: [u64; 2]) -> [f64; 2] {
 }
 
 /// The configuration that good runs give, and what it promises.
-fn fragment(mut good: Vec<Run>, among: Among, false_alarms: f64) -> Result<String, Failure> {
+fn fragment(mut good: Vec<Run>, among: &Among, false_alarms: f64) -> Result<String, Failure> {
     if good.len() < RUNS_MIN {
         let left_out = among.left_out().map(|text| format!("; left out: {text}"));
         return Err(Failure::Other(format!(
@@ -257,7 +260,7 @@ mod tests {
                 runs,
                 ..Among::default()
             };
-            fragment((0..runs).map(run).collect(), among, false_alarms).unwrap()
+            fragment((0..runs).map(run).collect(), &among, false_alarms).unwrap()
         };
         for (runs, share, bound, needed) in [
             (20, 0.05, "9.1", Some("For 5.0 % there must be 37 good")),
