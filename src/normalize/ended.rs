@@ -5,6 +5,7 @@
 //! nothing found nothing, and tests that failed are a failure, even where no exit code is told.
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
@@ -109,30 +110,30 @@ pub(super) fn ended<'t>(
     result: &'t str,
 ) -> Ended<'t> {
     let (printed, code) = without_envelope(result).unwrap_or((Cow::Borrowed(result), None));
-    let command = || value::command_line(arguments).unwrap_or_default();
+    let command = LazyCell::new(|| value::command_line(arguments).unwrap_or_default());
     let is_blank = matches!(trimmed(&printed), "" | "\"\"");
-    if is_blank && code.is_none_or(|code| code <= 1) && shell::looks_for(&command()) {
+    if is_blank && code.is_none_or(|code| code <= 1) && shell::looks_for(&command) {
         return Ended {
             result: Cow::Borrowed("[]"),
             failure: None,
         };
     }
-    let failed = code.is_some_and(|code| shell::failed(&command(), code, words(&printed)));
+    let failed = code.is_some_and(|code| shell::failed(&command, code, words(&printed)));
     let told = || failing::failure_of(whole, Some(&printed), arguments);
-    let tests = || tells_failed_tests(&printed) && (says_tests(tool) || runs_tests(&command()));
+    let tests = || tells_failed_tests(&printed) && (says_tests(tool) || runs_tests(&command));
     let failure = if code == Some(TIMED_OUT) || says_timed_out(&printed) {
         Some(ended_in_vain())
     } else if failed || tests() {
         let words = value::unquote(words(&printed));
         Some(value::failure_of_call(&words, arguments))
-    } else if code == Some(0) && !shell::hides_code(&command()) {
+    } else if code == Some(0) && !shell::hides_code(&command) {
         // The shell knows better than words do.
         None
-    } else if verdict::tells_failure(&command(), &printed) {
+    } else if verdict::tells_failure(&command, &printed) {
         let failure = value::failure_of_call(&value::unquote(words(&printed)), arguments);
         // That a test ran out of time is how it failed, and passes no more by itself than any other failure of it.
         Some(Failure {
-            transient: failure.transient && !runs_tests(&command()),
+            transient: failure.transient && !runs_tests(&command),
             ..failure
         })
     } else {

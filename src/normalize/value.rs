@@ -212,7 +212,7 @@ pub(super) fn command_line(arguments: &str) -> Option<Cow<'_, str>> {
     if !arguments.starts_with('{') {
         return Some(unquote(arguments));
     }
-    let line = member(arguments, &["command"]).or_else(|| member(arguments, &["cmd"]))?;
+    let line = raw::either_member(arguments, "command", "cmd")?;
     let word = |place| member(line, &[place]);
     let last = word("2").or_else(|| word("1")).or_else(|| word("0"));
     Some(unquote(last.unwrap_or(line)))

@@ -32,7 +32,9 @@ impl<T: Copy> Lexicon<T> {
     pub(super) fn found<'t>(&'t self, text: &'t str) -> impl Iterator<Item = (T, Range<usize>)> {
         let beyond = (!text.is_ascii()).then_some(&self.beyond);
         let finders = iter::once(&self.ascii).chain(beyond);
-        finders.flat_map(move |(automaton, known)| {
+        // Names and numbers are too short for any of them.
+        let long_enough = finders.filter(|(words, _)| text.len() >= words.min_pattern_len());
+        long_enough.flat_map(move |(automaton, known)| {
             let found = automaton.find_overlapping_iter(text);
             found.map(|found| (known[found.pattern().as_usize()], found.range()))
         })

@@ -99,8 +99,21 @@ pub(super) fn is_volatile_key(key: &str) -> bool {
         "pid" | "ts" | "timestamp" | "uptime" | "uptime_seconds" | "uptimeSeconds"
         | "request_id" | "requestId" | "trace_id" | "traceId" | "span_id" | "spanId" | "took"
         | "resourceVersion" => true,
-        _ => VOLATILE_KEYS.iter().any(|begin| key.starts_with(begin)),
+        _ => may_be_volatile(key) && VOLATILE_KEYS.iter().any(|begin| key.starts_with(begin)),
     }
+}
+
+/// Nearly every name is told by its first two letters.
+fn may_be_volatile(key: &str) -> bool {
+    matches!(
+        key.as_bytes(),
+        [b'd' | b'q', b'u', ..]
+            | [b'e', b'l' | b'x', ..]
+            | [b'l' | b'w', b'a', ..]
+            | [b'p', b'r', ..]
+            | [b'r' | b's', b'e', ..]
+            | [b't', b'i' | b'o', ..]
+    )
 }
 
 /// How the names of members begin that hold how long something took.

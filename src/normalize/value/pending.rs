@@ -9,9 +9,11 @@ mod told;
 use std::iter;
 use std::sync::LazyLock;
 
+use memchr::memmem;
+
 use super::lexicon::Lexicon;
 use super::sample::cut;
-use super::wide::before_end_ignoring_case;
+use super::wide::{self, before_end_ignoring_case};
 
 /// What the name of a member ends with that holds a state or a verdict, in lower case.
 const NAMES: [&str; 15] = [
@@ -74,6 +76,16 @@ const STATES: [&str; 39] = [
     "진행 중",
     "처리 중",
 ];
+
+/// A bit for each length, in bytes, that some state has.
+const STATE_LENGTHS: u64 = {
+    let (mut lengths, mut at) = (0, 0);
+    while at < STATES.len() {
+        lengths |= 1 << STATES[at].len();
+        at += 1;
+    }
+    lengths
+};
 
 /// How a sentence begins that says so, in the same form.
 const BEGINNINGS: [&str; 4] = ["in_progress", "not_ready", "still_", "waiting_for_"];
@@ -141,7 +153,7 @@ fn says_so_abroad(text: &str) -> bool {
         return false;
     }
     // A sentence has blanks, or letters that need none.
-    text.contains(|sign: char| !sign.is_ascii() || sign == ' ') && SENTENCES.is_said_in(text)
+    wide::any(text.as_bytes(), |byte| byte == b' ' || byte >= 0x80) && SENTENCES.is_said_in(text)
 }
 
 /// Whether a text is the state of what has ended and failed, or what systemd shows of a unit that did or is started anew and anew,
@@ -216,6 +228,10 @@ fn is_pending(text: &[u8]) -> bool {
 
 /// Whether a text is one of [`STATES`].
 fn is_state(text: &[u8]) -> bool {
+    let bit = 1_u64.checked_shl(text.len() as u32).unwrap_or_default();
+    if STATE_LENGTHS & bit == 0 {
+        return false;
+    }
     let is_it = |state: &&str| state.len() == text.len() && begins(text, state);
     STATES.iter().any(is_it)
 }
@@ -238,9 +254,12 @@ pub(super) fn lists_asked(key: &str) -> bool {
 
 /// Whether a short text says of something that it is still under way.
 fn says_still(text: &str) -> bool {
-    let is_short = text.len() <= SENTENCE_BYTES_MAX && text.len() > STILL.len();
-    let state = is_short.then(|| text.split_once(STILL)).flatten();
-    state.is_some_and(|(_, state)| STATES.iter().any(|known| begins(state.as_bytes(), known)))
+    if text.len() > SENTENCE_BYTES_MAX || text.len() <= STILL.len() {
+        return false;
+    }
+    let place = memmem::find(text.as_bytes(), STILL.as_bytes());
+    let state = place.map(|at| &text.as_bytes()[at + STILL.len()..]);
+    state.is_some_and(|state| STATES.iter().any(|known| begins(state, known)))
 }
 
 /// The elements that follow one another at the start of a text: names and what they hold, as far as that is no element itself.

@@ -24,6 +24,24 @@ pub(in crate::normalize) fn member<'a>(json: &'a str, path: &[&str]) -> Option<&
     })
 }
 
+/// The raw JSON of a member of this name, else of the other one, found in one walk.
+pub(in crate::normalize) fn either_member<'a>(
+    json: &'a str,
+    name: &str,
+    other: &str,
+) -> Option<&'a str> {
+    let mut found = None;
+    for (written, value) in written_members(trimmed(json)) {
+        if is_named(written, name) {
+            return Some(value);
+        }
+        if found.is_none() && is_named(written, other) {
+            found = Some(value);
+        }
+    }
+    found
+}
+
 /// Whether the name of a member, in its quotes, is this one, which needs no escapes.
 fn is_named(written: &str, name: &str) -> bool {
     let Some(inner) = inner(written) else {

@@ -1,6 +1,10 @@
 //! Ordinary words of a result that say that what was asked about is under way: `Deployment is in progress.`, `Status: RUNNING`,
 //! `Building...`, `Your request is being processed.`
 
+use std::sync::LazyLock;
+
+use super::super::lexicon::Lexicon;
+use super::super::wide;
 use super::{SENTENCE_BYTES_MAX, is_doing, is_state, names_state};
 
 /// What stands before a state in a sentence, in lower case.
@@ -21,6 +25,22 @@ const ANYWHERE: [&str; 5] = [
 /// Words that say that it is something else that is under way, or no longer, in lower case.
 const OTHERS: [&str; 5] = ["another", "already", "not ", "no ", "cannot"];
 
+/// What such words say of a text in which they stand.
+#[derive(Clone, Copy)]
+enum Says {
+    /// That something is under way, if a state follows.
+    Link,
+    UnderWay,
+    Other,
+}
+
+static WORDS: LazyLock<Lexicon<Says>> = LazyLock::new(|| {
+    let links = LINKS.iter().map(|words| (*words, Says::Link));
+    let anywhere = ANYWHERE.iter().map(|words| (*words, Says::UnderWay));
+    let others = OTHERS.iter().map(|words| (*words, Says::Other));
+    Lexicon::of(links.chain(anywhere).chain(others))
+});
+
 /// Words that look like what is being done, in lower case.
 const THINGS: [&str; 4] = ["nothing", "something", "everything", "anything"];
 
@@ -32,7 +52,8 @@ pub(super) fn says_so(text: &str) -> bool {
     if text.len() > SENTENCE_BYTES_MAX || !text.is_ascii() && !text.ends_with('…') {
         return false;
     }
-    let is_sentence = text.contains([' ', ':', '=', '.', '…']);
+    let is_sign = |byte| matches!(byte, b' ' | b':' | b'=' | b'.');
+    let is_sentence = text.ends_with('…') || wide::any(text.as_bytes(), is_sign);
     is_sentence && (names_what_is_done(text) || text.lines().any(labels_state) || tells(text))
 }
 
@@ -70,15 +91,23 @@ fn labels_state(line: &str) -> bool {
 
 /// `Deployment is in progress.`, `Your request is being processed.`
 fn tells(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    if OTHERS.iter().any(|word| text.contains(word)) {
-        return false;
+    let (mut is_under_way, mut is_linked) = (false, false);
+    for (says, _) in WORDS.found(text) {
+        match says {
+            Says::Other => return false,
+            Says::UnderWay => is_under_way = true,
+            Says::Link => is_linked = true,
+        }
     }
-    let links = |link: &&str| {
+    is_under_way || (is_linked && links_state(&text.to_ascii_lowercase()))
+}
+
+/// Whether a state that has not ended follows one of [`LINKS`].
+fn links_state(text: &str) -> bool {
+    LINKS.iter().any(|link| {
         text.split_once(*link)
             .is_some_and(|(_, said)| goes_on(said))
-    };
-    ANYWHERE.iter().any(|words| text.contains(words)) || LINKS.iter().any(links)
+    })
 }
 
 /// Whether what is said behind `is` is a state that has not ended, or what is being done. That something is running may be how it
