@@ -34,7 +34,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "normalize",
-        rooms: &["engine", "otlp"],
+        rooms: &["engine", "otlp", "telemetry"],
         crates: &[
             "aho_corasick",
             "memchr",
@@ -48,7 +48,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "listener",
-        rooms: &[],
+        rooms: &["telemetry"],
         crates: &[
             "axum",
             "futures_util",
@@ -100,7 +100,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "store",
-        rooms: &["engine"],
+        rooms: &["engine", "telemetry"],
         crates: &[
             "humantime",
             "prost",

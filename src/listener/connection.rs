@@ -8,7 +8,6 @@ use std::future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -26,6 +25,7 @@ use super::connection_limit::{ConnectionLimit, Opening};
 use super::peer::Peer;
 use super::throttle::Throttle;
 use super::tls::Tls;
+use crate::telemetry::Counter;
 
 /// Longest time for a TLS handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -40,12 +40,12 @@ const OPENING_BYTES: usize = 24;
 /// keep a core busy, and others need time to leave.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-static HANDSHAKES_FAILED: AtomicU64 = AtomicU64::new(0);
+static HANDSHAKES_FAILED: Counter = Counter::new();
 
 /// How many TLS handshakes have failed in this process, at whatever listener.
 #[must_use]
 pub fn failed_handshakes() -> u64 {
-    HANDSHAKES_FAILED.load(Ordering::Relaxed)
+    HANDSHAKES_FAILED.value()
 }
 
 /// The connections as they come in.
@@ -104,7 +104,7 @@ async fn begin(
             match shaken {
                 Ok(stream) => Wire::Tls(Box::new(stream)),
                 Err(why) => {
-                    HANDSHAKES_FAILED.fetch_add(1, Ordering::Relaxed);
+                    HANDSHAKES_FAILED.add(1);
                     // For who looks for it: anybody may knock, and as often as he likes.
                     tracing::debug!(why, "a TLS handshake failed");
                     return None;

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::throttle::Throttle;
+use crate::telemetry::Counter;
 
 /// Connections at once, of one listener, where the system gives the process file descriptors enough.
 const CONNECTIONS_MAX: usize = 1024;
@@ -38,7 +38,7 @@ pub struct ConnectionLimit {
     address: Option<SocketAddr>,
     most: usize,
     free: Arc<Semaphore>,
-    full: AtomicU64,
+    full: Counter,
     is_full: Throttle,
     openings: Mutex<Openings>,
 }
@@ -64,7 +64,7 @@ impl ConnectionLimit {
             address,
             most,
             free: Arc::new(Semaphore::new(most)),
-            full: AtomicU64::new(0),
+            full: Counter::new(),
             is_full: Throttle::default(),
             openings: Mutex::default(),
         })
@@ -84,7 +84,7 @@ impl ConnectionLimit {
     /// How many connections came when there were as many as there may be.
     #[must_use]
     pub fn full(&self) -> u64 {
-        self.full.load(Ordering::Relaxed)
+        self.full.value()
     }
 
     /// A permit for one that has come. Where none is free, another connection is closed, or has to end, first.
@@ -93,7 +93,7 @@ impl ConnectionLimit {
         if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
             return permit;
         }
-        self.full.fetch_add(1, Ordering::Relaxed);
+        self.full.add(1);
         self.warn();
         loop {
             self.openings().silent.pop_first();

@@ -49,13 +49,13 @@ mod wrappers;
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::event::{Body, Event, ID_BYTES_MAX, ModelCall, Text};
 use crate::engine::policy::Policy;
 use crate::engine::witness::Witness;
 use crate::otlp::{Attributes, LogView, Problem, SpanView, Spans};
+use crate::telemetry::Counter;
 
 use self::dialect::Retold;
 use self::facts::Facts;
@@ -129,10 +129,10 @@ const UNPRICED_MAX: usize = 64;
 pub struct Normalizer {
     settings: Settings,
     workers: Workers,
-    outcomes: [AtomicU64; OUTCOMES],
-    ids_left_out: AtomicU64,
-    tokens_left_out: AtomicU64,
-    unpriced_calls: AtomicU64,
+    outcomes: [Counter; OUTCOMES],
+    ids_left_out: Counter,
+    tokens_left_out: Counter,
+    unpriced_calls: Counter,
     unpriced: Mutex<BTreeMap<Text, u64>>,
 }
 
@@ -156,9 +156,9 @@ impl Normalizer {
             workers: Workers::named(&settings.worker_attributes),
             settings,
             outcomes: Default::default(),
-            ids_left_out: AtomicU64::default(),
-            tokens_left_out: AtomicU64::default(),
-            unpriced_calls: AtomicU64::default(),
+            ids_left_out: Counter::default(),
+            tokens_left_out: Counter::default(),
+            unpriced_calls: Counter::default(),
             unpriced: Mutex::default(),
         }
     }
@@ -186,16 +186,16 @@ impl Normalizer {
     /// What has been read so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let of = |outcome: Outcome| self.outcomes[outcome as usize].load(Ordering::Relaxed);
+        let of = |outcome: Outcome| self.outcomes[outcome as usize].value();
         Counts {
             told: of(Outcome::Told),
             placed: of(Outcome::Placed),
             noise: of(Outcome::Noise),
             unknown_operation: of(Outcome::UnknownOperation),
             no_dialect: of(Outcome::NoDialect),
-            ids_left_out: self.ids_left_out.load(Ordering::Relaxed),
-            tokens_left_out: self.tokens_left_out.load(Ordering::Relaxed),
-            unpriced: self.unpriced_calls.load(Ordering::Relaxed),
+            ids_left_out: self.ids_left_out.value(),
+            tokens_left_out: self.tokens_left_out.value(),
+            unpriced: self.unpriced_calls.value(),
         }
     }
 
@@ -247,12 +247,11 @@ impl Drop for Batch<'_, '_> {
     fn drop(&mut self) {
         for (all, more) in self.normalizer.outcomes.iter().zip(self.outcomes) {
             if more > 0 {
-                all.fetch_add(more, Ordering::Relaxed);
+                all.add(more);
             }
         }
         if self.ids_left_out > 0 {
-            let all = &self.normalizer.ids_left_out;
-            all.fetch_add(self.ids_left_out, Ordering::Relaxed);
+            self.normalizer.ids_left_out.add(self.ids_left_out);
         }
         if !self.unpriced.is_empty() {
             self.normalizer.note_unpriced(&self.unpriced);
@@ -358,8 +357,7 @@ impl<'a> Batch<'_, 'a> {
                 event.worker.clone_from(&worker);
                 if let Body::ModelCall(call) = &mut event.body {
                     if usage::doubt_tokens(call) {
-                        let all = &self.normalizer.tokens_left_out;
-                        all.fetch_add(1, Ordering::Relaxed);
+                        self.normalizer.tokens_left_out.add(1);
                     }
                     self.price(call);
                 }
@@ -381,9 +379,7 @@ impl<'a> Batch<'_, 'a> {
             call.cost_is_estimate = true;
             return;
         }
-        self.normalizer
-            .unpriced_calls
-            .fetch_add(1, Ordering::Relaxed);
+        self.normalizer.unpriced_calls.add(1);
         let known = self.unpriced.iter().position(|(known, _)| known == model);
         match known {
             Some(known) => self.unpriced[known].1 += 1,

@@ -28,7 +28,7 @@ use super::error::StoreError;
 use super::keys;
 use super::pieces::{self, Writes};
 use super::records::{RecordError, decode_alert};
-use super::shared::{Shared, count};
+use super::shared::Shared;
 use super::turn::NewAlert;
 
 /// Alerts looked at together, to be removed or to be read.
@@ -256,7 +256,7 @@ impl Shared {
                 let (mut leaving, mut lost) = (Leaving::default(), 0);
                 let alerts = bundles::range(db, from, until - 1, TOGETHER)?;
                 #[cfg(test)]
-                count(&self.looked_at, alerts.len());
+                self.looked_at.add(alerts.len() as u64);
                 for (cursor, record) in &alerts {
                     match newest_of_its_warning(db, *cursor, record)? {
                         Some(newest) if newest == *cursor => continue,
@@ -302,8 +302,8 @@ impl Shared {
     /// Has alerts leave the log. So many of them are lost: they may have been the newest of their warning, and some exporter lacks
     /// them.
     pub(super) fn let_leave(&self, db: &Db, leaving: Leaving, lost: usize) -> sled::Result<()> {
-        count(&self.tally.alerts_removed, leaving.apply(db)?);
-        count(&self.tally.alerts_lost, lost);
+        self.tally.alerts_removed.add(leaving.apply(db)? as u64);
+        self.tally.alerts_lost.add(lost as u64);
         Ok(())
     }
 
@@ -366,7 +366,7 @@ impl Shared {
     }
 
     fn note_unreadable(&self, cursor: u64, error: &RecordError) {
-        count(&self.tally.unreadable, 1);
+        self.tally.unreadable.add(1);
         tracing::error!(cursor, %error, "an alert cannot be read and is left out");
     }
 }

@@ -172,7 +172,7 @@ impl Store {
         let shared = Arc::new(Shared::new(opened.db, opened.log, dir.to_owned(), options)?);
         let writer = shared.writer(prepare)?;
         let mended = opened.rebuilt.map(|rebuilt| {
-            let lost = shared.tally.lost_records.load(Ordering::Relaxed);
+            let lost = shared.tally.lost_records.value();
             rebuilt.told(lost, shared.position.load(Ordering::Acquire))
         });
         let (orders, inbox) = mpsc::channel();

@@ -17,7 +17,7 @@ use super::keys;
 use super::pieces::Writes;
 use super::policies::PoliciesFound;
 use super::records::decode_keys;
-use super::shared::{Shared, count};
+use super::shared::Shared;
 use super::turn::{IndexKey, Keys};
 
 /// Keys from which they are put into the database at once: some milliseconds of work, for which a commit may have to wait.
@@ -174,12 +174,12 @@ impl Shared {
             },
             Found::Missing { from, until } => {
                 // The replay will say so.
-                count(&self.tally.lost_records, (until - from) as usize);
+                self.tally.lost_records.add(until - from);
                 self.lose_run_count();
                 Ok(())
             }
             Found::Torn => {
-                count(&self.tally.torn, 1);
+                self.tally.torn.add(1);
                 tracing::info!(
                     "the journal ends in a torn record, which nobody had been answered for"
                 );

@@ -24,6 +24,7 @@ use super::removal::Removals;
 use super::snapshot;
 use super::{Counters, Options};
 use crate::engine::event::Text;
+use crate::telemetry::Counter;
 
 /// Writers of turns that are kept: as many as shards usually write at a time.
 const SPARES_MAX: usize = 4;
@@ -85,7 +86,7 @@ pub(super) struct Shared {
     pub(super) holds_reads: AtomicBool,
     /// Alerts that were looked at, whether they have to leave.
     #[cfg(test)]
-    pub(super) looked_at: AtomicU64,
+    pub(super) looked_at: Counter,
     pub(super) closed: AtomicBool,
     /// How large the files were when they were looked at last.
     pub(super) size_bytes: AtomicU64,
@@ -95,40 +96,35 @@ pub(super) struct Shared {
 /// The counters while they count.
 #[derive(Default)]
 pub(super) struct Tally {
-    pub(super) commits: AtomicU64,
-    pub(super) turns: AtomicU64,
-    pub(super) journal_bytes: AtomicU64,
-    pub(super) runs_saved: AtomicU64,
-    pub(super) alerts_removed: AtomicU64,
-    pub(super) alerts_lost: AtomicU64,
-    pub(super) unreadable: AtomicU64,
-    pub(super) torn: AtomicU64,
-    pub(super) snapshots: AtomicU64,
-    pub(super) snapshots_failed: AtomicU64,
-    pub(super) lost_records: AtomicU64,
+    pub(super) commits: Counter,
+    pub(super) turns: Counter,
+    pub(super) journal_bytes: Counter,
+    pub(super) runs_saved: Counter,
+    pub(super) alerts_removed: Counter,
+    pub(super) alerts_lost: Counter,
+    pub(super) unreadable: Counter,
+    pub(super) torn: Counter,
+    pub(super) snapshots: Counter,
+    pub(super) snapshots_failed: Counter,
+    pub(super) lost_records: Counter,
 }
 
 impl Tally {
     pub(super) fn read(&self) -> Counters {
         Counters {
-            commits: self.commits.load(Ordering::Relaxed),
-            turns: self.turns.load(Ordering::Relaxed),
-            journal_bytes: self.journal_bytes.load(Ordering::Relaxed),
-            runs_saved: self.runs_saved.load(Ordering::Relaxed),
-            alerts_removed: self.alerts_removed.load(Ordering::Relaxed),
-            alerts_lost: self.alerts_lost.load(Ordering::Relaxed),
-            unreadable: self.unreadable.load(Ordering::Relaxed),
-            torn: self.torn.load(Ordering::Relaxed),
-            snapshots: self.snapshots.load(Ordering::Relaxed),
-            snapshots_failed: self.snapshots_failed.load(Ordering::Relaxed),
-            lost_records: self.lost_records.load(Ordering::Relaxed),
+            commits: self.commits.value(),
+            turns: self.turns.value(),
+            journal_bytes: self.journal_bytes.value(),
+            runs_saved: self.runs_saved.value(),
+            alerts_removed: self.alerts_removed.value(),
+            alerts_lost: self.alerts_lost.value(),
+            unreadable: self.unreadable.value(),
+            torn: self.torn.value(),
+            snapshots: self.snapshots.value(),
+            snapshots_failed: self.snapshots_failed.value(),
+            lost_records: self.lost_records.value(),
         }
     }
-}
-
-/// Adds to a counter that nothing is ordered by.
-pub(super) fn count(counter: &AtomicU64, more: usize) {
-    counter.fetch_add(more as u64, Ordering::Relaxed);
 }
 
 impl Shared {
@@ -165,7 +161,7 @@ impl Shared {
             #[cfg(test)]
             holds_reads: AtomicBool::new(false),
             #[cfg(test)]
-            looked_at: AtomicU64::new(0),
+            looked_at: Counter::new(),
             closed: AtomicBool::new(false),
             size_bytes: AtomicU64::new(0),
             tally: Tally::default(),

@@ -29,7 +29,7 @@ use super::keys;
 use super::open::SCHEMA_KNOWN;
 use super::pieces;
 use super::reserve;
-use super::shared::{Shared, count};
+use super::shared::Shared;
 
 /// Directory of the snapshots, beside the database's, so that it stays when that one is set aside.
 pub(super) const SNAPSHOTS: &str = "snapshots";
@@ -290,13 +290,13 @@ pub(super) fn keep(shared: &Arc<Shared>, every: Duration, stop: &Receiver<()>, l
                 failures = 0;
                 shared.snapshot_start.store(head.start, Ordering::Release);
                 shared.snapshot_at_ms.store(head.at_ms, Ordering::Release);
-                count(&shared.tally.snapshots, 1);
+                shared.tally.snapshots.add(1);
                 // Where it was given up, there may be room for it by now.
                 reserve::refill(&shared.dir, shared.reserve_bytes);
             }
             Ok(None) => return,
             Err(error) => {
-                count(&shared.tally.snapshots_failed, 1);
+                shared.tally.snapshots_failed.add(1);
                 failures = DOUBLED_MAX.min(failures + 1);
                 wait *= 1 << failures;
                 tracing::warn!(%error, "a snapshot could not be written; the one before stays");

@@ -27,7 +27,7 @@ use super::journal::Journal;
 use super::keys;
 use super::pieces::{self, Writes};
 use super::records::{TurnWriter, encode_policy, encode_saved, group_head};
-use super::shared::{Shared, Writers, count};
+use super::shared::{Shared, Writers};
 use super::turn::{Committed, Keys, SavedRun};
 
 #[cfg(test)]
@@ -247,16 +247,16 @@ impl Writer {
         let policies = policies.iter().map(Vec::as_slice);
         let records = turns.iter().flat_map(|turn| turn.record());
         let records = policies.chain(records);
-        let bytes = records.clone().map(<[u8]>::len).sum();
+        let bytes = records.clone().map(<[u8]>::len).sum::<usize>();
         self.journal
             .append(position, iter::once(head.as_slice()).chain(records))
             .map_err(|error| {
                 let dir = shared.journal_dir();
                 shared.fail(&StoreError::io("cannot write the journal in", dir, error))
             })?;
-        count(&shared.tally.commits, 1);
-        count(&shared.tally.turns, turns.len());
-        count(&shared.tally.journal_bytes, bytes);
+        shared.tally.commits.add(1);
+        shared.tally.turns.add(turns.len() as u64);
+        shared.tally.journal_bytes.add(bytes as u64);
         shared.position.store(position, Ordering::Release);
         note_begun(&mut shared.begun(), &keys);
         shared.keep(position, first_cursor, keys)?;
@@ -338,7 +338,7 @@ impl Writer {
         for run_id in batch.keys() {
             begun.remove(run_id);
         }
-        count(&self.shared.tally.runs_saved, batch.len());
+        self.shared.tally.runs_saved.add(batch.len() as u64);
         Ok(())
     }
 

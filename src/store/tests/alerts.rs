@@ -316,7 +316,7 @@ async fn what_is_thinned_is_not_looked_at_again() {
         alerts_max,
         ..options()
     };
-    let looked_at = |store: &Store| store.inner.shared.looked_at.load(Ordering::Relaxed);
+    let looked_at = |store: &Store| store.inner.shared.looked_at.value();
     let store = Store::open(dir.path(), &keep(5)).unwrap();
     for warning in 1..=20 {
         store.commit(of("run", warning)).await.unwrap();
