@@ -3,6 +3,8 @@
 mod guard;
 mod mistakes;
 
+use std::slice;
+
 use super::*;
 use crate::engine::guard::policy::{GuardPolicy, Mode};
 use crate::export::{Kind, Secret};
@@ -172,6 +174,41 @@ fn flags_win_and_are_named() {
         mistakes.to_string(),
         "--api: service.api.endpoint: expected an address and port such as `127.0.0.1:4317`, found `nowhere`"
     );
+}
+
+/// Given a file that has something else where a flag's section belongs, it is refused as it is without the flag; a section left
+/// empty is made.
+#[test]
+fn flags_hide_no_mistakes() {
+    let flag = Flag {
+        name: "--api",
+        path: &["service", "api", "endpoint"],
+        value: "127.0.0.1:2".to_owned(),
+    };
+    for file in [
+        "hello",
+        "- a",
+        "service: 5",
+        "service:\n- api: {endpoint: '127.0.0.1:1'}",
+        "service: {api: 4319}",
+        "service: {log: 5}",
+    ] {
+        let without = load_text(file, "eddy.yaml", &[], &[], &lookup).unwrap_err();
+        let with = load_text(file, "eddy.yaml", slice::from_ref(&flag), &[], &lookup).unwrap_err();
+        assert_eq!(with.to_string(), without.to_string(), "{file}");
+    }
+    let profile = Flag {
+        name: "--profile",
+        path: &["detectors", "profile"],
+        value: "looplens".to_owned(),
+    };
+    for file in ["detectors: standard", "- list", "detectors: [standard]"] {
+        load_text(file, "eddy.yaml", slice::from_ref(&profile), &[], &lookup).unwrap_err();
+    }
+    for file in ["", "service:", "service: {api: }"] {
+        let loaded = load_text(file, "eddy.yaml", slice::from_ref(&flag), &[], &lookup).unwrap();
+        assert_eq!(loaded.settings.api.port(), 2, "{file}");
+    }
 }
 
 /// Given an address that others can reach, a token is enough to let it stand, and so is saying that it shall.

@@ -141,20 +141,23 @@ impl Node {
         entries[index].node.take(rest)
     }
 
-    /// Puts a value at a path, making the sections on the way.
+    /// Puts a value at a path, making the sections on the way. What stands where a section belongs stays, for who reads the tree to
+    /// refuse it.
     pub(super) fn set(&mut self, path: &[&str], node: Self) {
         let Some((key, rest)) = path.split_first() else {
             *self = node;
             return;
         };
-        if !matches!(self.value, Value::Map(_)) {
+        if matches!(self.value, Value::Null) {
             self.value = Value::Map(Vec::new());
         }
         let Value::Map(entries) = &mut self.value else {
             return;
         };
         if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *key) {
-            entry.place = node.place.clone();
+            if rest.is_empty() {
+                entry.place = node.place.clone();
+            }
             entry.node.set(rest, node);
             return;
         }
