@@ -11,7 +11,8 @@ use super::policy::Policy;
 use super::rules;
 use super::warning::Rule;
 use super::warning::kept::Finding;
-use super::window::calls::{Call, Spoken, Step};
+use super::window::calls::{Call, Step};
+use super::window::spoken::Spoken;
 
 impl Fold {
     /// Takes in one step.
@@ -31,6 +32,8 @@ impl Fold {
         let Some(tool) = call.tool.filter(|tool| !tool.is_empty()) else {
             return;
         };
+        let call = &*self.totals.in_time(call);
+        self.totals.note_skew(call);
         self.note_times(call.start_ns, call.end_ns);
         self.note_agent(call.agent);
         note(&mut self.tools, tool, TOOLS_MAX);

@@ -12,6 +12,7 @@ pub(super) mod join;
 pub(super) mod kin;
 pub(crate) mod packed;
 pub(crate) mod place;
+pub(super) mod spoken;
 pub(super) mod traces;
 
 use self::card::{Card, Kind};

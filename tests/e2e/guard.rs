@@ -446,6 +446,46 @@ fn a_clock_that_is_ahead_moves_no_question() {
     }
 }
 
+/// Given a loop whose spans come from a machine with another time, with call ids: what each question is answered does not depend on
+/// how far the clocks differ, whether results are reported or not.
+#[test]
+fn clocks_that_differ_hide_no_loop() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(data.path());
+    let seconds = [0_i64, 2, -2, 5, -5, 90, -90];
+    let cases = seconds.map(|skew| [(skew, false), (skew, true)]);
+    for (place, (skew, reports)) in cases.into_iter().flatten().enumerate() {
+        let run = format!("{skew} {reports}");
+        let mut verdicts = Vec::new();
+        for n in 0..6_u64 {
+            let id = format!("{run} {n}");
+            let mut told = call(&run, 1);
+            told["call_id"] = json!(id);
+            let verdict = check(&daemon, &told)["verdict"].clone();
+            if verdict != "SKIP" {
+                if reports {
+                    told["status"] = json!("success");
+                    told["result"] = json!({"found": "the same as before"});
+                    assert_eq!(post(&daemon, "report", &told.to_string()), (200, json!({})));
+                }
+                let began = now_ns().saturating_add_signed(skew * 1_000_000_000);
+                let times = (began, began + 2_000_000);
+                let span_id = place as u64 * 100 + n + 1;
+                let result = r#"{"found":"the same as before"}"#;
+                send(
+                    &daemon,
+                    &[span_with(&run, 1, span_id, Some(&id), times, result)],
+                );
+            }
+            verdicts.push(verdict);
+        }
+        let expected = ["ALLOW", "ALLOW", "NUDGE", "SKIP", "SKIP", "SKIP"];
+        assert_eq!(verdicts, expected, "{run}");
+        let (_, shown) = daemon.get(&format!("/v1/runs/{}", run.replace(' ', "%20")));
+        assert_eq!(shown["tool_calls"], json!(3), "{run}");
+    }
+}
+
 /// Given a question whose answer never came back, it is no call that hangs, and the same question asked again is no second.
 #[test]
 fn questions_without_results() {

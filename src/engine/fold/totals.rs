@@ -1,5 +1,7 @@
 //! Sums and facts about a whole run.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::engine::event::TraceId;
@@ -57,9 +59,36 @@ pub(crate) struct Totals {
     pub(crate) skipped: u64,
     /// What these calls would have cost, by the calls of their loops that were made.
     pub(crate) saved: Spent,
+    /// How long after the guard was asked about a call its span says that it began, by the newest call of which both is known:
+    /// less than nothing where the clock of who sends spans is behind ours. One that is ahead of it looks like a call that had to
+    /// wait.
+    pub(crate) skew_ns: i64,
 }
 
 impl Totals {
+    /// A call at its time by the clock of who sends spans. One that the guard alone was told of has the time of our clock, and is
+    /// moved by what is known of theirs: back as far as that is behind, and ahead no further than behind the call before.
+    pub(crate) fn in_time<'c, 'a>(&self, call: &'c Call<'a>) -> Cow<'c, Call<'a>> {
+        let asked_ns = call.start_ns;
+        let moved_ns = asked_ns.saturating_add_signed(self.skew_ns);
+        if moved_ns == asked_ns || !call.asking.is_alone() {
+            return Cow::Borrowed(call);
+        }
+        Cow::Owned(call.moved_to(if moved_ns < asked_ns {
+            moved_ns
+        } else {
+            self.call_end_ns.clamp(asked_ns, moved_ns)
+        }))
+    }
+
+    /// Notes what a call tells of how the two clocks differ.
+    pub(crate) fn note_skew(&mut self, call: &Call<'_>) {
+        if let Some(asked_ns) = call.asked_ns().filter(|_| call.asking.seen) {
+            let skew_ns = i128::from(call.start_ns) - i128::from(asked_ns);
+            self.skew_ns = i64::try_from(skew_ns).unwrap_or_default();
+        }
+    }
+
     /// Counts a call; says to which round it belongs, and what was spent on models for it.
     pub(super) fn begin_call(&mut self, call: &Call<'_>) -> (u64, Spent) {
         let same_answer = !self.model_spoke && self.asked_pending > 0;

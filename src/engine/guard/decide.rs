@@ -312,6 +312,7 @@ impl Fold {
         let Step::Tool(call) = Step::first(0, question) else {
             return foreseen;
         };
+        let call = self.totals.in_time(&call);
         let Some(tool) = call.tool else {
             return foreseen;
         };

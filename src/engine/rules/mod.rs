@@ -38,7 +38,8 @@ use super::fold::totals::Spent;
 use super::policy::Policy;
 use super::warning::Rule;
 use super::warning::kept::Finding;
-use super::window::calls::{Call, Spoken};
+use super::window::calls::Call;
+use super::window::spoken::Spoken;
 
 pub(crate) use command_failure_cascade::advice as cascade_advice;
 pub(crate) use goal_loop::is_new_errand;

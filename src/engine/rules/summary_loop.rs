@@ -19,7 +19,8 @@ use crate::engine::fold::totals::Spent;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
-use crate::engine::window::calls::{Call, Spoken};
+use crate::engine::window::calls::Call;
+use crate::engine::window::spoken::Spoken;
 
 const RULE: Rule = Rule::SummaryLoop;
 

@@ -14,16 +14,16 @@
 //! window, so the order of arrival cannot matter. How what the guard was told joins a span is in `join`.
 
 use crate::engine::event::{
-    Answer, Body, Event, Failure, Manner, ModelCall, Recorded, SpanId, Text, ToolCall, TraceId,
-    Traits,
+    Body, Event, Failure, Manner, ModelCall, Recorded, SpanId, Text, ToolCall, TraceId, Traits,
 };
 use crate::engine::hash::worker_hash;
 
 use super::Window;
 use super::asked::Asked;
 use super::card::{Card, is_end_of, may_name_one_tool};
-use super::join::Asking;
+use super::join::{Asking, is_of_guard, is_question};
 use super::kin::{are_apart, are_two_calls, tell_of_one_call};
+use super::spoken::Spoken;
 
 /// What the fold takes at a time: one call, however many reports, or one other event.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,17 +65,6 @@ pub(crate) struct Call<'a> {
     pub(crate) span: SpanId,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-}
-
-/// What a model call came to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spoken {
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
-    pub(crate) cost_microusd: Option<u64>,
-    /// The cost was reckoned from the tokens.
-    pub(crate) cost_is_estimate: bool,
-    pub(crate) answer: Answer,
 }
 
 static NOTHING: Recorded = Recorded::NotRecorded;
@@ -356,6 +345,8 @@ impl<'a> Call<'a> {
         let is_answer =
             |event: &Event| matches!(&event.body, Body::ToolCall(report) if report.tool.is_empty());
         let leads = !is_answer(event) && self.reports().all(is_answer);
+        let by_guard = (self.reports().filter(|known| !is_answer(known))).all(is_of_guard)
+            && self.reports().any(is_of_guard);
         let [(known_input, input), (known_output, output)] =
             [(self.input, input), (self.output, output)].map(|(known, other)| {
                 if leads {
@@ -382,9 +373,34 @@ impl<'a> Call<'a> {
             self.span = event.span;
         }
         // An answer that names no tool came to the model some time after the call.
-        if !(is_answer(event) && event.start_ns == event.end_ns) {
-            self.start_ns = self.start_ns.min(event.start_ns);
-            self.end_ns = self.end_ns.max(event.end_ns);
+        if is_answer(event) && event.start_ns == event.end_ns {
+            return;
+        }
+        // What the guard was asked and told has our clock's time, and a span's may be another: it counts as long as there is no
+        // span.
+        match (by_guard, is_of_guard(event)) {
+            (true, false) => (self.start_ns, self.end_ns) = (event.start_ns, event.end_ns),
+            (false, true) => {}
+            _ => {
+                self.start_ns = self.start_ns.min(event.start_ns);
+                self.end_ns = self.end_ns.max(event.end_ns);
+            }
+        }
+    }
+
+    /// When the guard was asked about it.
+    pub(crate) fn asked_ns(&self) -> Option<u64> {
+        let question = self.reports().find(|event| is_question(event));
+        question.map(|event| event.start_ns)
+    }
+
+    /// The same call at another time.
+    pub(crate) fn moved_to(&self, start_ns: u64) -> Self {
+        let length_ns = self.end_ns.saturating_sub(self.start_ns);
+        Self {
+            start_ns,
+            end_ns: start_ns.saturating_add(length_ns),
+            ..self.clone()
         }
     }
 }
@@ -395,38 +411,6 @@ fn fuller<'a>(known: &'a Recorded, other: &'a Recorded) -> &'a Recorded {
         (Recorded::Value(_), _) => known,
         (_, Recorded::Value(_)) | (Recorded::NotRecorded, Recorded::Redacted) => other,
         _ => known,
-    }
-}
-
-impl Spoken {
-    fn of(report: &ModelCall) -> Self {
-        Self {
-            input_tokens: report.input_tokens,
-            output_tokens: report.output_tokens,
-            cost_microusd: report.cost_microusd,
-            cost_is_estimate: report.cost_is_estimate,
-            answer: report.answer,
-        }
-    }
-
-    fn join(&mut self, report: &ModelCall) {
-        self.input_tokens = self.input_tokens.max(report.input_tokens);
-        self.output_tokens = self.output_tokens.max(report.output_tokens);
-        self.join_costs(report);
-        if self.answer == Answer::Unknown {
-            self.answer = report.answer;
-        }
-    }
-
-    /// A cost that a report states stands before one that was reckoned; of two of a kind the larger one.
-    fn join_costs(&mut self, report: &ModelCall) {
-        let rank = |cost: Option<u64>, is_estimate: bool| (cost.is_some() && !is_estimate, cost);
-        if rank(report.cost_microusd, report.cost_is_estimate)
-            > rank(self.cost_microusd, self.cost_is_estimate)
-        {
-            self.cost_microusd = report.cost_microusd;
-            self.cost_is_estimate = report.cost_is_estimate;
-        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! question takes its place in time behind everything that was reported before it was asked (`guard::before`), so
 //! that no span of an earlier call can be taken for its own; only what is more than a second ahead of the clock stays behind it.
 
-use crate::engine::event::{Part, ToolCall};
+use crate::engine::event::{Body, Event, Part, ToolCall};
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
 
@@ -72,10 +72,28 @@ impl Asking {
         asked == 0 || self.asked == 0 || asked == self.asked
     }
 
+    /// Whether nobody but the guard was told of it.
+    pub(crate) fn is_alone(&self) -> bool {
+        !self.seen && (self.asked != 0 || self.answered)
+    }
+
     /// Whether the agent asked about it and nothing says yet what came of it.
     pub(crate) fn is_open(&self) -> bool {
         self.asked != 0 && !self.answered && !self.seen
     }
+}
+
+/// Whether a report is what the guard was asked or told.
+pub(super) fn is_of_guard(event: &Event) -> bool {
+    matches!(&event.body, Body::ToolCall(call) if call.guarded.is_some())
+}
+
+/// Whether it is what the guard was asked.
+pub(super) fn is_question(event: &Event) -> bool {
+    let Body::ToolCall(call) = &event.body else {
+        return false;
+    };
+    matches!(&call.guarded, Some(guarded) if guarded.part != Part::Result)
 }
 
 /// Whether two reports of tool calls, one of them at least the guard's, tell of one call.

@@ -115,6 +115,8 @@ struct TotalsRecord {
     turn_name: u64,
     #[prost(fixed64, tag = "33")]
     round_name: u64,
+    #[prost(sint64, tag = "34")]
+    skew_ns: i64,
 }
 
 impl TablesWriter {
@@ -235,6 +237,7 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         saved,
         turn_name,
         round_name,
+        skew_ns,
     } = *totals;
     TotalsRecord {
         tool_calls,
@@ -265,6 +268,7 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
             .map(spent_record),
         turn_name,
         round_name,
+        skew_ns,
     }
 }
 
@@ -296,5 +300,6 @@ fn read_totals(record: &TotalsRecord, end_trace: TraceId) -> Totals {
         saved: read_spent(record.saved),
         turn_name: record.turn_name,
         round_name: record.round_name,
+        skew_ns: record.skew_ns,
     }
 }
