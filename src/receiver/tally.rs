@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use super::budget::Share;
 use super::counters::Counters;
@@ -9,8 +10,11 @@ use super::outcome::{Accepted, Refused, Written};
 use crate::normalize::Report;
 use crate::otlp::{Problem, Reason, Signal};
 
-/// Items read without letting other tasks run. Some 64 spans take about half a millisecond; a guard call must not wait for
-/// ten thousand.
+/// How long items are read without letting other tasks run: a guard call must not wait for ten thousand spans, nor for a dozen that
+/// hold a megabyte each. Some 64 ordinary ones take less.
+const AT_ONCE_MAX: Duration = Duration::from_millis(1);
+
+/// Items of which what they came to is counted together.
 const ITEMS_AT_ONCE: usize = 64;
 
 /// Items of one request from which it is worth the time to have their reports take no more than they need.
@@ -20,6 +24,8 @@ const ITEMS_MANY: usize = 1_024;
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     items: usize,
+    /// When the first of the items was begun that are read without a pause.
+    began: Option<Instant>,
     /// Reports that have been counted as the request's, and their bytes.
     charged: usize,
     charged_bytes: usize,
@@ -51,6 +57,7 @@ impl Tally {
         reports: &mut Vec<Report>,
         tell: impl FnOnce(&mut Vec<Report>) -> Option<Result<u32, Problem>>,
     ) -> bool {
+        self.began.get_or_insert_with(Instant::now);
         let before = reports.len();
         match catch_unwind(AssertUnwindSafe(|| tell(reports))) {
             Ok(None) => return false,
@@ -82,9 +89,11 @@ impl Tally {
         share: &Share,
     ) -> Result<(), Refused> {
         self.items += 1;
-        if self.items.is_multiple_of(ITEMS_AT_ONCE) {
+        let is_long = (self.began).is_some_and(|began| began.elapsed() >= AT_ONCE_MAX);
+        if is_long || self.items.is_multiple_of(ITEMS_AT_ONCE) {
             self.charge(reports, share)?;
             tokio::task::yield_now().await;
+            self.began = None;
         }
         Ok(())
     }

@@ -10,7 +10,11 @@ use super::echo::{without_echo, without_given_lines};
 use super::sample::cut;
 use super::{complaint, crashes, failing, places, redact, told_lines, transient};
 
-/// An error in words: its text redacted and cut at [`ERROR_BYTES_MAX`], its hash over the whole with volatile parts
+/// Longest error that is read as a whole. Of a longer one the beginning and the end are: each number in it is looked at for what it
+/// tells, and one span may hold a megabyte of them.
+const READ_BYTES_MAX: usize = 32 * 1024;
+
+/// An error in words: its text redacted and cut at [`ERROR_BYTES_MAX`], its hash over all that is read with volatile parts
 /// masked, and without where in a file it was met. Of a traceback, the last line is the error; of a longer text, the lines that
 /// speak of errors are kept, and where these are too long to be kept, the hash is over them.
 pub(crate) fn failure(text: &str) -> Failure {
@@ -20,6 +24,7 @@ pub(crate) fn failure(text: &str) -> Failure {
 /// The same of a call with these arguments, as JSON: lines that they gave are not what went wrong. Of a text that is too long to
 /// be kept, the hash leaves out what they said as well; of a shorter one, the engine sees that by itself.
 pub(crate) fn failure_of_call(text: &str, arguments: &str) -> Failure {
+    let text = &*without_middle(text);
     let text = failing::end_of_traceback(text).unwrap_or(text);
     let text = failing::said_by_powershell(text).unwrap_or(text);
     let text = crashes::thrown_in_node(text).unwrap_or(text);
@@ -46,9 +51,41 @@ pub(crate) fn failure_of_call(text: &str, arguments: &str) -> Failure {
     }
 }
 
+/// The beginning and the end of an error that is too long to be read as a whole.
+fn without_middle(text: &str) -> Cow<'_, str> {
+    const HALF: usize = READ_BYTES_MAX / 2;
+    if text.len() <= READ_BYTES_MAX {
+        return Cow::Borrowed(text);
+    }
+    let end = &text[text.ceil_char_boundary(text.len() - HALF)..];
+    Cow::Owned(format!("{}\n{end}", cut(text, HALF)))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::failure_of_call;
+
+    /// Given an error of megabytes, it costs no more than a long one does, and is known by its beginning and its end.
+    #[test]
+    fn endless_errors_are_read_in_part() {
+        let error = |middle: &str, end: &str| {
+            let way = "1.".repeat(1 << 20);
+            failure_of_call(&format!("build of 9 parts\n{way}{middle}{way}\n{end}"), "")
+        };
+        let began = Instant::now();
+        let [first, again, other] = [("a", "no room"), ("b", "no room"), ("a", "no time")]
+            .map(|(middle, end)| error(middle, &format!("Error: {end}")));
+        assert!(
+            began.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            began.elapsed()
+        );
+        assert_eq!(first, again);
+        assert_ne!(first.masked, other.masked);
+        assert_eq!(&*first.text, "Error: no room");
+    }
 
     /// Given a patch that does not fit, the error is what is said of it, whatever its lines are; the first line stays.
     #[test]
