@@ -69,8 +69,15 @@ pub(super) fn note_of(store: &Store) -> Option<String> {
             format!("{missing} records of the journal were damaged, and what they told is lost")
         });
     };
-    let aside = damage.set_aside.as_ref()?.file_name()?.to_string_lossy();
-    let (reason, loss) = (&damage.reason, &damage.loss);
+    let (reason, loss) = (&damage.reason, damage.told_loss());
+    let Some(aside) = &damage.set_aside else {
+        // A directory that has been restored is as it should be.
+        let loss = damage.loss.as_ref()?;
+        return Some(format!(
+            "a database was made from what was there ({reason}); {loss}"
+        ));
+    };
+    let aside = aside.file_name()?.to_string_lossy();
     Some(format!(
         "the database was damaged ({reason}) and lies in `{aside}`; {loss}"
     ))

@@ -388,8 +388,8 @@ pub struct Mended {
     pub set_aside: Option<PathBuf>,
     /// What was wrong with it.
     pub reason: String,
-    /// What is lost, in words.
-    pub loss: String,
+    /// What is lost, in words, if anything is.
+    pub loss: Option<String>,
 }
 
 impl Shared {

@@ -57,16 +57,15 @@ impl Rebuilt {
     /// Says what came of it, once the journal has been read up to a position, which is 0 where nothing could be read of it.
     pub(super) fn told(self, lost_records: u64, position: u64) -> Mended {
         let loss = self.loss(lost_records, position);
-        let is_whole = loss.is_none();
         let mended = Mended {
             set_aside: self.set_aside,
             reason: self.reason,
-            loss: loss.unwrap_or_else(|| "nothing is lost".to_owned()),
+            loss,
         };
-        let (reason, loss) = (&mended.reason, &mended.loss);
+        let (reason, loss) = (&mended.reason, mended.told_loss());
         if let Some(path) = &mended.set_aside {
             error!(set_aside = %path.display(), reason, loss, "the database was damaged, and another one has been made");
-        } else if is_whole {
+        } else if mended.loss.is_none() {
             // As in a directory that has been restored.
             info!(reason, "a database has been made; nothing is lost");
         } else {
@@ -75,9 +74,14 @@ impl Rebuilt {
         mended
     }
 
+    /// Whether something may have been committed.
+    fn had_something(&self) -> bool {
+        self.had_snapshots || self.set_aside.is_some()
+    }
+
     fn loss(&self, lost_records: u64, position: u64) -> Option<String> {
         match (lost_records, self.snapshot_ms) {
-            (0, None) if self.had_snapshots && position == 0 => Some(
+            (0, None) if self.had_something() && position == 0 => Some(
                 "neither a snapshot nor the journal can be read: all that was there is lost"
                     .to_owned(),
             ),
@@ -92,6 +96,14 @@ impl Rebuilt {
                 "there was no snapshot: what {records} earlier commits told is lost"
             )),
         }
+    }
+}
+
+impl Mended {
+    /// What is lost, in words, or that nothing is.
+    #[must_use]
+    pub fn told_loss(&self) -> &str {
+        self.loss.as_deref().unwrap_or("nothing is lost")
     }
 }
 

@@ -11,7 +11,7 @@ async fn positions_go_on_above_those_of_restored_states() {
     let (dir, before) = filled(&with_snapshots()).await;
     fs::remove_dir_all(database(dir.path())).unwrap();
     let store = Store::open(dir.path(), &options()).unwrap();
-    let loss = &store.mended().unwrap().loss;
+    let loss = store.mended().unwrap().told_loss();
     assert!(loss.starts_with("there is no journal: "), "{loss}");
     assert_eq!(shown(&store).states, before.states);
     let newest = before
@@ -42,7 +42,7 @@ async fn a_store_of_which_nothing_can_be_read() {
     }
     fs::remove_file(database.join("db")).unwrap();
     let store = Store::open(dir.path(), &options()).unwrap();
-    let loss = &store.mended().unwrap().loss;
+    let loss = store.mended().unwrap().told_loss();
     assert!(loss.ends_with("all that was there is lost"), "{loss}");
 }
 
@@ -64,7 +64,7 @@ async fn many_starts_between_two_snapshots_cost_nothing() {
     }
     super::damage(&database(dir.path()), 0);
     let store = Store::open(dir.path(), &rarely).unwrap();
-    assert_eq!(store.mended().unwrap().loss, "nothing is lost");
+    assert_eq!(store.mended().unwrap().loss, None);
     let told: Vec<_> = replayed(&store).into_iter().map(|turn| turn.1).collect();
     let expected = (0..STARTS).map(|start| idle("run", 1_000 + start).entries);
     assert!(told.ends_with(&expected.collect::<Vec<_>>()));
