@@ -342,6 +342,33 @@ fn what_a_nudge_threatens_is_done() {
     }
 }
 
+/// Given a limit that is set for a tool, it holds: what the tool is asked does not matter, and a new turn begins anew.
+#[test]
+fn limits_of_tools_are_kept() {
+    let (data, settings) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let config = settings.path().join("eddy.yaml");
+    std::fs::write(&config, "tools: {search: {limit: 2}}\n").unwrap();
+    let config = config.display().to_string();
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--config", &config]);
+    for turn in ["first", "second"] {
+        let verdicts = [1, 2, 3, 4].map(|n| {
+            let mut told = call("run", n);
+            told["turn_id"] = json!(turn);
+            let answer = check(&daemon, &told);
+            (answer["verdict"].clone(), answer["rule"].clone())
+        });
+        let (allowed, skipped) = verdicts.split_at(2);
+        let is = |verdict: &str, (told, _): &(Value, Value)| told == verdict;
+        assert!(allowed.iter().all(|told| is("ALLOW", told)), "{verdicts:?}");
+        assert!(
+            skipped
+                .iter()
+                .all(|told| is("SKIP", told) && told.1 == "tool_limit"),
+            "{verdicts:?}"
+        );
+    }
+}
+
 /// Given a framework whose spans begin before the guard is asked and tell as the result what the model is shown, a nudge below
 /// the tool's own words or a refusal in their place, what the guard was told the tool brought counts: the loop stays one.
 #[test]
