@@ -32,6 +32,12 @@ pub(super) fn policy(shape: &Shape, mut policy: Policy, check: &mut Checker<'_>)
             rule.budget_usd = Some(budget);
         }
     }
+    if let Some(calls) = shape.detectors.recovery_calls {
+        if calls == 0 {
+            check.wrong(&["detectors", "recovery_calls"], "must be at least 1");
+        }
+        policy.recovery_calls = Some(calls);
+    }
     guard(&policy.guard, &["guard"], check);
     shares(&policy, &["detectors"], check);
     costs(&policy, &["detectors"], check);

@@ -30,6 +30,7 @@ struct Printed<'a> {
 struct Detectors {
     profile: Name,
     cost_budget_usd: Option<f64>,
+    recovery_calls: Option<u32>,
     rules: Map<String, Value>,
     profiles: BTreeMap<String, Other>,
 }
@@ -59,6 +60,7 @@ pub(super) fn yaml(shape: &Shape, settings: &Settings) -> String {
         detectors: Detectors {
             profile: shape.detectors.profile,
             cost_budget_usd: shape.detectors.cost_budget_usd,
+            recovery_calls: policy.recovery_calls,
             rules: switched(&policy.rules),
             profiles: policy
                 .others

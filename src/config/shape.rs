@@ -223,6 +223,7 @@ impl Default for Normalize {
 pub(super) struct Detectors {
     pub(super) profile: super::profile::Name,
     pub(super) cost_budget_usd: Option<f64>,
+    pub(super) recovery_calls: Option<u32>,
 }
 
 impl Default for Detectors {
@@ -230,6 +231,7 @@ impl Default for Detectors {
         Self {
             profile: super::profile::Name::Standard,
             cost_budget_usd: None,
+            recovery_calls: None,
         }
     }
 }

@@ -115,6 +115,19 @@ fn the_examples_of_the_reference_work() {
     assert_eq!(budget.budget_usd, Some(5.0));
 }
 
+/// Given how many calls a run recovers by, that is taken in the place of the profile's, and printed.
+#[test]
+fn a_run_recovers_as_it_is_set() {
+    let of = |text: &str| settings(text).policy.recovery_calls;
+    assert_eq!(of(""), Some(10));
+    assert_eq!(of("detectors: {recovery_calls: 5}"), Some(5));
+    assert_eq!(of("detectors: {profile: looplens}"), None);
+    check(
+        "detectors:\n  recovery_calls: 0",
+        &["2:3: detectors.recovery_calls: must be at least 1"],
+    );
+}
+
 /// Given nothing at all, the daemon listens on loopback, writes to the terminal and keeps its state in the home directory.
 #[test]
 fn nothing_is_a_configuration() {
