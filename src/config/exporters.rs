@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use super::checker::Checker;
 use super::listeners::Listeners;
 use super::mistake::shown;
+use super::shape::exporters;
 use super::{forward, shape, values};
 use crate::export::{
-    Compression, ExporterSettings, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings, Retry,
-    Secret, TlsFiles, TraceSettings, WebhookSettings,
+    Compression, ExporterSettings, Form, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings,
+    Retry, Secret, TlsFiles, TraceSettings, WebhookSettings,
 };
 
 /// By which name the queue of the daemon's own spans is shown.
@@ -20,7 +21,7 @@ const OWN_SPANS_BYTES: usize = 4 << 20;
 
 /// Those that get alerts, and those to which telemetry is passed on.
 pub(super) fn settings(
-    exporters: &shape::Exporters,
+    exporters: &exporters::Exporters,
     check: &mut Checker<'_>,
 ) -> (Vec<ExporterSettings>, Vec<ForwardSettings>) {
     let (mut alerted, mut forwards) = (Vec::new(), Vec::new());
@@ -51,11 +52,11 @@ enum One {
     Forward(ForwardSettings),
 }
 
-fn one(name: &str, exporter: &shape::Exporter, check: &mut Checker<'_>) -> One {
+fn one(name: &str, exporter: &exporters::Exporter, check: &mut Checker<'_>) -> One {
     let no_retry = Retry::default();
     let (kind, retry) = match exporter {
-        shape::Exporter::Terminal(_) => (Kind::Terminal, no_retry),
-        shape::Exporter::File(file) => {
+        exporters::Exporter::Terminal(_) => (Kind::Terminal, no_retry),
+        exporters::Exporter::File(file) => {
             if file.path.trim().is_empty() {
                 check.wrong(&["exporters", name, "path"], "must not be empty");
             }
@@ -72,15 +73,24 @@ fn one(name: &str, exporter: &shape::Exporter, check: &mut Checker<'_>) -> One {
             }
             (Kind::File { path }, no_retry)
         }
-        shape::Exporter::OtlpLogs(otlp) => {
+        exporters::Exporter::OtlpLogs(otlp) => {
             let kind = Kind::OtlpLogs(otlp_logs(name, otlp, check));
             (kind, retry(name, &otlp.retry_on_failure, check))
         }
-        shape::Exporter::Webhook(hook) => {
+        exporters::Exporter::Webhook(hook) => {
             let kind = Kind::Webhook(webhook(name, hook, check));
             (kind, retry(name, &hook.retry_on_failure, check))
         }
-        shape::Exporter::OtlpForward(forward) => {
+        exporters::Exporter::Alertmanager(alertmanager) => {
+            let lasts = check.period(&["exporters", name, "lasts"], alertmanager.lasts);
+            let webhook = webhook(name, &alertmanager.webhook(), check);
+            let kind = Kind::Webhook(WebhookSettings {
+                form: Form::Alertmanager { lasts },
+                ..webhook
+            });
+            (kind, retry(name, &alertmanager.retry_on_failure, check))
+        }
+        exporters::Exporter::OtlpForward(forward) => {
             return One::Forward(otlp_forward(name, forward, check));
         }
     };
@@ -128,14 +138,14 @@ pub(super) fn own_spans(traces: &shape::Traces, check: &mut Checker<'_>) -> Opti
 
 /// Refuses a file in the data directory, which is the store's alone, and one in which every alert would be twice.
 pub(super) fn refuse_taken_files(
-    exporters: &shape::Exporters,
+    exporters: &exporters::Exporters,
     data_dir: &Path,
     check: &mut Checker<'_>,
 ) {
     let data_dir = real(data_dir);
     let mut taken = BTreeMap::new();
     for (name, exporter) in &exporters.0 {
-        let shape::Exporter::File(file) = exporter else {
+        let exporters::Exporter::File(file) = exporter else {
             continue;
         };
         let Some(path) = real(Path::new(&file.path)) else {
@@ -174,8 +184,8 @@ pub(super) fn refuse_own_addresses(
     let mut endpoints = Vec::new();
     for (name, exporter) in &shape.exporters.0 {
         let endpoint = match exporter {
-            shape::Exporter::OtlpLogs(otlp) => &otlp.endpoint,
-            shape::Exporter::OtlpForward(forward) => &forward.endpoint,
+            exporters::Exporter::OtlpLogs(otlp) => &otlp.endpoint,
+            exporters::Exporter::OtlpForward(forward) => &forward.endpoint,
             _ => continue,
         };
         endpoints.push((vec!["exporters", name, "endpoint"], endpoint));
@@ -274,7 +284,7 @@ fn headers(headers: &BTreeMap<String, values::Secret>) -> Vec<(String, Secret)> 
         .collect()
 }
 
-fn otlp_logs(name: &str, otlp: &shape::OtlpLogs, check: &mut Checker<'_>) -> OtlpLogsSettings {
+fn otlp_logs(name: &str, otlp: &exporters::OtlpLogs, check: &mut Checker<'_>) -> OtlpLogsSettings {
     check.url(&["exporters", name, "endpoint"], &otlp.endpoint);
     OtlpLogsSettings {
         endpoint: otlp.endpoint.clone(),
@@ -283,7 +293,7 @@ fn otlp_logs(name: &str, otlp: &shape::OtlpLogs, check: &mut Checker<'_>) -> Otl
     }
 }
 
-fn webhook(name: &str, webhook: &shape::Webhook, check: &mut Checker<'_>) -> WebhookSettings {
+fn webhook(name: &str, webhook: &exporters::Webhook, check: &mut Checker<'_>) -> WebhookSettings {
     check.url(&["exporters", name, "url"], &webhook.url);
     if let Some(url) = &webhook.external_url {
         let path = ["exporters", name, "external_url"];
@@ -296,6 +306,7 @@ fn webhook(name: &str, webhook: &shape::Webhook, check: &mut Checker<'_>) -> Web
         check.wrong(&["exporters", name, "max_alerts"], "must be 1 or more");
     }
     WebhookSettings {
+        form: Form::Webhook,
         url: webhook.url.clone(),
         bearer_token: token(name, webhook, check).map(Secret::from),
         token_file: webhook.token_file.as_ref().map(PathBuf::from),
@@ -306,7 +317,7 @@ fn webhook(name: &str, webhook: &shape::Webhook, check: &mut Checker<'_>) -> Web
     }
 }
 
-fn token(name: &str, webhook: &shape::Webhook, check: &mut Checker<'_>) -> Option<String> {
+fn token(name: &str, webhook: &exporters::Webhook, check: &mut Checker<'_>) -> Option<String> {
     let path = ["exporters", name, "token_file"];
     match (&webhook.token, &webhook.token_file) {
         (Some(_), Some(_)) => {

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::Settings;
 use super::profile::Name;
-use super::shape::{Exporters, Normalize, Receivers, Runs, Service, Shape};
+use super::shape::exporters::Exporters;
+use super::shape::{Normalize, Receivers, Runs, Service, Shape};
 use crate::engine::guard::policy::GuardPolicy;
 use crate::engine::policy::{Policy, Rules, Tools};
 use crate::engine::warning::Rule;

@@ -4,17 +4,15 @@
 //! rely. `config/reference.yaml` is the manual page of this file, and a test holds the two together. `eddy config print`
 //! writes a shape back out, with secrets masked.
 
-use std::collections::BTreeMap;
-use std::fmt;
+pub(super) mod exporters;
+
 use std::time::Duration;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
-
+use self::exporters::Exporters;
 use super::Durability;
 use super::access::{Auth, Cors, Tls};
-use super::forward::{ClientTls, OtlpForward, OwnSpans, Retry};
-use super::values::{MemoryLimit, Period, Secret, without_secrets};
+use super::forward::OwnSpans;
+use super::values::{MemoryLimit, Period};
 use crate::telemetry::Logs;
 
 /// The whole file.
@@ -233,141 +231,5 @@ impl Default for Detectors {
             cost_budget_usd: None,
             recovery_calls: None,
         }
-    }
-}
-
-/// Where alerts go, by name: a kind, or a kind and a name of one's own after a slash.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Exporters(pub(super) Vec<(String, Exporter)>);
-
-impl Default for Exporters {
-    fn default() -> Self {
-        Self(vec![(
-            "terminal".to_owned(),
-            Exporter::Terminal(Terminal {}),
-        )])
-    }
-}
-
-/// The settings of one exporter.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(untagged)]
-pub(super) enum Exporter {
-    Terminal(Terminal),
-    File(File),
-    OtlpLogs(OtlpLogs),
-    Webhook(Webhook),
-    OtlpForward(OtlpForward),
-}
-
-impl Exporter {
-    const KINDS: &[&str] = &["terminal", "file", "otlp_logs", "webhook", "otlp_forward"];
-}
-
-#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Terminal {}
-
-#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct File {
-    pub(super) path: String,
-}
-
-#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct OtlpLogs {
-    #[serde(serialize_with = "without_secrets")]
-    pub(super) endpoint: String,
-    #[serde(default)]
-    pub(super) headers: BTreeMap<String, Secret>,
-    #[serde(default)]
-    pub(super) tls: ClientTls,
-    #[serde(default)]
-    pub(super) retry_on_failure: Retry,
-}
-
-#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Webhook {
-    #[serde(serialize_with = "without_secrets")]
-    pub(super) url: String,
-    #[serde(default)]
-    pub(super) token: Option<Secret>,
-    #[serde(default)]
-    pub(super) token_file: Option<String>,
-    #[serde(default)]
-    pub(super) allow_private: bool,
-    #[serde(default = "max_alerts")]
-    pub(super) max_alerts: u32,
-    #[serde(default)]
-    pub(super) external_url: Option<String>,
-    #[serde(default)]
-    pub(super) tls: ClientTls,
-    #[serde(default)]
-    pub(super) retry_on_failure: Retry,
-}
-
-/// About 50 kB of JSON in one request.
-fn max_alerts() -> u32 {
-    32
-}
-
-impl<'de> Deserialize<'de> for Exporters {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ExportersVisitor)
-    }
-}
-
-struct ExportersVisitor;
-
-impl<'de> Visitor<'de> for ExportersVisitor {
-    type Value = Exporters;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a section of exporters")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Exporters, A::Error> {
-        let mut exporters = Vec::new();
-        while let Some(name) = map.next_key::<ExporterName>()? {
-            let exporter = match name.kind {
-                "terminal" => Exporter::Terminal(map.next_value()?),
-                "file" => Exporter::File(map.next_value()?),
-                "otlp_logs" => Exporter::OtlpLogs(map.next_value()?),
-                "otlp_forward" => Exporter::OtlpForward(map.next_value()?),
-                _ => Exporter::Webhook(map.next_value()?),
-            };
-            exporters.push((name.full, exporter));
-        }
-        Ok(Exporters(exporters))
-    }
-}
-
-struct ExporterName {
-    full: String,
-    kind: &'static str,
-}
-
-impl<'de> Deserialize<'de> for ExporterName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let full = String::deserialize(deserializer)?;
-        let (written, own) = full.split_once('/').unwrap_or((&full, "-"));
-        let kind = Exporter::KINDS.iter().find(|kind| **kind == written);
-        let kind = kind.ok_or_else(|| D::Error::unknown_field(written, Exporter::KINDS))?;
-        if own.is_empty() {
-            return Err(D::Error::custom("a name must follow the slash"));
-        }
-        Ok(Self { full, kind })
-    }
-}
-
-impl Serialize for Exporters {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, exporter) in &self.0 {
-            map.serialize_entry(name, exporter)?;
-        }
-        map.end()
     }
 }

@@ -98,7 +98,7 @@ fn the_examples_of_the_reference_work() {
         }
     }
     let settings = settings(&text);
-    assert_eq!(settings.exporters.len(), 4);
+    assert_eq!(settings.exporters.len(), 5);
     assert_eq!(settings.forwards.len(), 1);
     assert_eq!(settings.policy.rules.repeated_tool_call, None);
     assert_eq!(

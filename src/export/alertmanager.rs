@@ -1,5 +1,5 @@
 //! Alerts in the JSON that Alertmanager sends to webhooks, version 4, so that whatever listens to Alertmanager
-//! understands Eddy.
+//! understands Eddy; and in that which Alertmanager itself takes ([`posted`]).
 //!
 //! One request is one "group": alerts of one incident that wait together. The group's labels are [`GROUP_BY`]: the same ones
 //! whichever rules saw it, when it fires and when it resolves, so that a receiver which opens a case for each `groupKey` opens one
@@ -7,10 +7,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
+use crate::engine::warning::Severity;
 use crate::json::{dollars, hex_id, rfc3339};
 use crate::render::text::put_url_part;
 use crate::store::alert::Alert;
@@ -108,7 +110,7 @@ impl MessageAlert {
         let resolved = alert.is_resolved();
         Self {
             status: status(!resolved),
-            labels: labels(tenant, alert),
+            labels: labels(tenant, alert, warning.severity),
             annotations: annotations(alert),
             starts_at: time(Some(warning.first_seen_ns)),
             // The sender's clock may be ahead of this one.
@@ -117,6 +119,60 @@ impl MessageAlert {
             fingerprint: fingerprint(tenant, warning.id),
         }
     }
+}
+
+/// One alert as Alertmanager takes it (`postableAlert` of its API, version 2).
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PostedAlert {
+    labels: Texts,
+    annotations: Texts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    starts_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_at: Option<String>,
+    #[serde(rename = "generatorURL", skip_serializing_if = "String::is_empty")]
+    generator_url: String,
+}
+
+/// The body for Alertmanager, which closes an alert by itself when its end has come: that of an open one is `lasts` from now, so
+/// that none stays for ever of which no more is heard. Alertmanager tells alerts apart by their labels, severity among them, so
+/// where a warning may have become more severe, what was told with a lower severity is over.
+pub(super) fn posted(
+    tenant: &str,
+    external_url: Option<&str>,
+    alerts: &[Alert],
+    (now, lasts): (SystemTime, Duration),
+) -> Vec<PostedAlert> {
+    let external_url = external_url.unwrap_or_default().trim_end_matches('/');
+    let now_ns = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let one = |alert: &Alert, severity: Severity, ends_ns: u64| {
+        let started_ns = alert.warning.first_seen_ns;
+        PostedAlert {
+            labels: labels(tenant, alert, severity),
+            annotations: annotations(alert),
+            starts_at: rfc3339(started_ns),
+            // An end before the start is refused, and the sender's clock may be ahead of this one.
+            ends_at: rfc3339(ends_ns.max(started_ns)),
+            generator_url: run_url(external_url, &alert.run_id),
+        }
+    };
+    let all = alerts.iter().flat_map(|alert| {
+        let severity = alert.warning.severity;
+        let ended_ns = alert.at_ms.saturating_mul(1_000_000);
+        let ends_ns = if alert.is_resolved() {
+            ended_ns
+        } else {
+            ns(now_ns.saturating_add(lasts))
+        };
+        let is_later = alert.warning.revision > 1;
+        let lower = [Severity::Info, Severity::Warning].into_iter();
+        let lower = lower.filter(move |other| is_later && *other < severity);
+        let before = lower.map(move |other| one(alert, other, ended_ns));
+        std::iter::once(one(alert, severity, ends_ns)).chain(before)
+    });
+    all.collect()
 }
 
 fn time(ns: Option<u64>) -> String {
@@ -132,12 +188,12 @@ fn fingerprint(tenant: &str, id: u64) -> String {
 }
 
 /// What tells one alert from another. Alertmanager leaves empty labels out, and so does this.
-fn labels(tenant: &str, alert: &Alert) -> Texts {
+fn labels(tenant: &str, alert: &Alert, severity: Severity) -> Texts {
     let warning = &alert.warning;
     let incident = hex_id(warning.incident);
     let all = [
         ("alertname", Some(warning.rule.name())),
-        ("severity", Some(warning.severity.name())),
+        ("severity", Some(severity.name())),
         ("run_id", Some(&*alert.run_id)),
         ("service", alert.service.as_deref()),
         ("agent", warning.agent.as_deref()),
@@ -295,6 +351,65 @@ mod tests {
         let (starts_at, ends_at) = times(&end);
         assert_eq!(starts_at, "2026-11-21T14:08:22.600Z");
         assert_eq!(ends_at, starts_at);
+    }
+
+    // Given alerts for Alertmanager itself; an open one ends when nothing more is heard of it, one that is resolved has ended, and
+    // nothing ends before it starts. What was told with a lower severity is over.
+    #[test]
+    fn alertmanager_is_told_when_alerts_end() {
+        let first = alert(1, 1);
+        let mut worse = alert(2, 2);
+        worse.warning.severity = Severity::Critical;
+        let end = resolved(3, 2);
+        let mut ahead = resolved(4, 1);
+        ahead.warning.first_seen_ns = (ahead.at_ms + 300_000) * 1_000_000;
+        let now = UNIX_EPOCH + Duration::from_millis(first.at_ms + 10_000);
+        let hour = Duration::from_secs(3_600);
+        let told = |alert: Alert| {
+            let posted = posted("", Some("http://eddy:1/"), &[alert], (now, hour));
+            let lines = posted.iter().map(|posted| {
+                let json = serde_json::to_value(posted).expect("JSON");
+                assert_eq!(
+                    json["labels"]["alertname"],
+                    "repeated_tool_call_exact_input"
+                );
+                assert_eq!(
+                    json["generatorURL"],
+                    "http://eddy:1/v1/runs/4bf92f3577b34da6a3ce929d0e0e4736"
+                );
+                let [severity, starts, ends] = [
+                    &json["labels"]["severity"],
+                    &json["startsAt"],
+                    &json["endsAt"],
+                ];
+                format!("{severity} {starts} {ends}").replace('"', "")
+            });
+            lines.collect::<Vec<_>>()
+        };
+        let started = "2026-11-21T14:01:02.000Z";
+        assert_eq!(
+            told(first),
+            [format!("warning {started} 2026-11-21T15:03:32.600Z")]
+        );
+        assert_eq!(
+            told(worse),
+            [
+                format!("critical {started} 2026-11-21T15:03:32.600Z"),
+                format!("info {started} 2026-11-21T14:03:22.600Z"),
+                format!("warning {started} 2026-11-21T14:03:22.600Z"),
+            ]
+        );
+        assert_eq!(
+            told(end),
+            [
+                format!("warning {started} 2026-11-21T14:03:22.600Z"),
+                format!("info {started} 2026-11-21T14:03:22.600Z"),
+            ]
+        );
+        assert_eq!(
+            told(ahead),
+            ["warning 2026-11-21T14:08:22.600Z 2026-11-21T14:08:22.600Z"]
+        );
     }
 
     // Given a sender whose clock is not set; all revisions of a warning start at the same time.

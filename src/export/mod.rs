@@ -1,4 +1,4 @@
-//! Where alerts go: the terminal, a file, an OTLP backend, a webhook.
+//! Where alerts go: the terminal, a file, an OTLP backend, a webhook, Alertmanager.
 //!
 //! The store keeps alerts in one log, and each exporter its own cursor into it. That log is the only queue: an exporter
 //! (`outbox`) waits until more is published than it has delivered, reads what waits, hands a batch to its sink, and moves
@@ -9,7 +9,7 @@
 //! A sink (`terminal`, `file`, `otlp_logs`, `webhook`) knows one receiver and says of each batch whether it was
 //! taken, refused for good, or should be tried again later (`Answer`). It is made once, when the daemon starts, and outlives a
 //! store that is opened anew (`Exporter`). Deliberately absent: routing, grouping over time, silences. Alertmanager does these
-//! well, and the webhook speaks to what listens to Alertmanager.
+//! well, and the webhook speaks to it, or to what listens to it.
 //!
 //! Beside the alerts, `forward` passes the telemetry itself on, unread, for those who have Eddy in front of a backend, and
 //! `traces` sends the daemon's own spans. `verdicts` tells OTLP backends what the guard answered. `otlp` is what these say alike.
@@ -60,8 +60,8 @@ pub(crate) use retry::fix_shares;
 #[cfg(test)]
 pub(crate) use scripted::Scripted;
 pub use settings::{
-    Compression, ExporterSettings, Fault, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings,
-    Retry, Secret, SettingsError, TlsFiles, TraceSettings, WebhookSettings,
+    Compression, ExporterSettings, Fault, Form, ForwardProtocol, ForwardSettings, Kind,
+    OtlpLogsSettings, Retry, Secret, SettingsError, TlsFiles, TraceSettings, WebhookSettings,
 };
 use verdicts::Verdicts;
 
@@ -247,7 +247,7 @@ pub struct Progress {
 pub struct ExporterStatus {
     /// Its name.
     pub name: String,
-    /// `terminal`, `file`, `otlp_logs` or `webhook`.
+    /// `terminal`, `file`, `otlp_logs`, `webhook` or `alertmanager`.
     pub kind: &'static str,
     /// Alerts that are published and not settled.
     pub queue: u64,
@@ -427,7 +427,10 @@ impl Kind {
             Self::Terminal => "terminal",
             Self::File { .. } => "file",
             Self::OtlpLogs(_) => "otlp_logs",
-            Self::Webhook(_) => "webhook",
+            Self::Webhook(webhook) => match webhook.form {
+                Form::Webhook => "webhook",
+                Form::Alertmanager { .. } => "alertmanager",
+            },
             #[cfg(test)]
             Self::Scripted(_) => "scripted",
         }
@@ -448,7 +451,7 @@ impl Kind {
 
     /// Whether alerts of several incidents are sent one after the other: the webhook names one by its `groupKey`.
     fn by_incident(&self) -> bool {
-        matches!(self, Self::Webhook(_))
+        matches!(self, Self::Webhook(webhook) if webhook.form == Form::Webhook)
     }
 
     /// How long it rests after what waited is delivered, so that revisions that follow closely are shown as one.

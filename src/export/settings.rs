@@ -45,7 +45,7 @@ pub enum Kind {
     },
     /// An OTLP backend or collector, as log records over gRPC.
     OtlpLogs(OtlpLogsSettings),
-    /// An HTTP address that understands Alertmanager's webhook, version 4.
+    /// An HTTP address that understands Alertmanager's webhook, version 4, or Alertmanager itself.
     Webhook(WebhookSettings),
     /// A receiver that a test plays.
     #[cfg(test)]
@@ -80,6 +80,8 @@ impl OtlpLogsSettings {
 pub struct WebhookSettings {
     /// Where to post to: `http` or `https`. Redirects are not followed, and proxies of the environment not used.
     pub url: String,
+    /// In which form.
+    pub form: Form,
     /// Sent as `Authorization: Bearer …`.
     pub bearer_token: Option<Secret>,
     /// The file with that token, which is read again for each request: tokens are changed.
@@ -100,6 +102,7 @@ impl WebhookSettings {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            form: Form::Webhook,
             bearer_token: None,
             token_file: None,
             allow_private: false,
@@ -109,6 +112,18 @@ impl WebhookSettings {
             tls: TlsFiles::default(),
         }
     }
+}
+
+/// In which form alerts are posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As Alertmanager posts them to a webhook, an incident at a time.
+    Webhook,
+    /// As Alertmanager takes them, below its address at `/api/v2/alerts`.
+    Alertmanager {
+        /// How long an alert stays open there when no more is heard of its warning.
+        lasts: Duration,
+    },
 }
 
 /// An upstream to which telemetry is passed on as it came.

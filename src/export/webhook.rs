@@ -1,4 +1,4 @@
-//! Alerts to an HTTP address, as Alertmanager posts them.
+//! Alerts to an HTTP address, as Alertmanager posts them, or to Alertmanager itself.
 //!
 //! Redirects are off, proxies of the environment are not used, the connection goes to an address that was checked
 //! ([`address`](super::address)), and little is read of the reply: the receiver is trusted with alerts and nothing else.
@@ -6,6 +6,7 @@
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
@@ -13,16 +14,19 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::address::is_public;
-use super::alertmanager::{Message, idempotency_key};
+use super::alertmanager::{Message, idempotency_key, posted};
 use super::http::{asked_wait, client, quote, read_bounded, refusal, unsent};
-use super::settings::{Fault, Secret, SettingsError, WebhookSettings};
+use super::settings::{Fault, Form, Secret, SettingsError, WebhookSettings};
 use super::tls::{Certificates, Tls};
 use super::{Answer, is_due};
 use crate::store::alert::Alert;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// An address that takes Alertmanager's webhooks.
+/// Where Alertmanager takes alerts.
+const ALERTS: &str = "/api/v2/alerts";
+
+/// An address that takes Alertmanager's webhooks, or Alertmanager's own.
 pub(super) struct Webhook {
     receiver: String,
     tenant: String,
@@ -35,6 +39,7 @@ pub(super) struct Webhook {
     /// When it was last logged that the token's file is of no use.
     token_logged: Option<Instant>,
     external_url: Option<String>,
+    form: Form,
     alerts_max: usize,
 }
 
@@ -61,6 +66,7 @@ impl Webhook {
             token_file: settings.token_file.clone(),
             token_logged: None,
             external_url: settings.external_url.clone(),
+            form: settings.form,
             alerts_max: settings.max_alerts,
         })
     }
@@ -89,15 +95,27 @@ impl Webhook {
         }
     }
 
+    fn body(&self, alerts: &[Alert], still_open: &[Alert]) -> serde_json::Result<Vec<u8>> {
+        let external_url = self.external_url.as_deref();
+        match self.form {
+            Form::Webhook => serde_json::to_vec(&Message::new(
+                &self.receiver,
+                &self.tenant,
+                external_url,
+                (alerts, still_open),
+                self.alerts_max,
+            )),
+            Form::Alertmanager { lasts } => serde_json::to_vec(&posted(
+                &self.tenant,
+                external_url,
+                alerts,
+                (SystemTime::now(), lasts),
+            )),
+        }
+    }
+
     pub(super) async fn send(&mut self, alerts: &[Alert], still_open: &[Alert]) -> Answer {
-        let message = Message::new(
-            &self.receiver,
-            &self.tenant,
-            self.external_url.as_deref(),
-            (alerts, still_open),
-            self.alerts_max,
-        );
-        let body = match serde_json::to_vec(&message) {
+        let body = match self.body(alerts, still_open) {
             Ok(body) => body,
             Err(error) => {
                 return Answer::Refused {
@@ -159,8 +177,13 @@ async fn answer(reply: Response) -> Answer {
 /// machine's.
 fn checked_url(settings: &WebhookSettings) -> Result<Url, Fault> {
     let wrong = |problem: String| Fault::new("url", problem);
-    let url = Url::parse(&settings.url)
+    let mut url = Url::parse(&settings.url)
         .map_err(|error| wrong(format!("the address cannot be read: {error}")))?;
+    if matches!(settings.form, Form::Alertmanager { .. }) {
+        let path = url.path().trim_end_matches('/');
+        let path = path.strip_suffix(ALERTS).unwrap_or(path);
+        url.set_path(&format!("{path}{ALERTS}"));
+    }
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong(format!(
             "an address begins with http:// or https://, not {}:",
@@ -651,6 +674,46 @@ mod tests {
             .expect_err("a private address");
         assert!(unsent(refused).contains("allow_private"));
         assert!(receiver.bodies().is_empty());
+    }
+
+    // Given Alertmanager's address, with a path before it or not; alerts of several incidents arrive together where it takes them.
+    #[tokio::test]
+    async fn alertmanager_itself_gets_alerts() {
+        let paths = Arc::<Mutex<Vec<(String, serde_json::Value)>>>::default();
+        let kept = paths.clone();
+        let handle = move |request: Request| async move {
+            let path = request.uri().path().to_owned();
+            let bytes = request.into_body().collect().await.expect("a body");
+            let json = serde_json::from_slice(&bytes.to_bytes()).expect("json");
+            kept.lock().expect("no panic").push((path, json));
+        };
+        let app = Router::new().fallback(handle);
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let address = listener.local_addr().expect("bound");
+        tokio::spawn(async move { axum::serve(listener, app).await.expect("served") });
+        for (below, path) in [
+            ("", ALERTS),
+            ("/", ALERTS),
+            ("/api/v2/alerts", ALERTS),
+            ("/am/", "/am/api/v2/alerts"),
+        ] {
+            let lasts = Duration::from_secs(60);
+            let settings = WebhookSettings {
+                form: Form::Alertmanager { lasts },
+                allow_private: true,
+                ..WebhookSettings::new(format!("http://{address}{below}"))
+            };
+            let kind = Kind::Webhook(settings.clone());
+            assert_eq!((kind.name(), kind.by_incident()), ("alertmanager", false));
+            let mut sink = Webhook::new("pager", "", &settings).expect("settings that work");
+            let answer = sink.send(&[alert(1, 1), alert(2, 1)], &[]).await;
+            assert_eq!(answer, Answer::Taken);
+            let (posted_to, json) = paths.lock().expect("no panic").pop().expect("a request");
+            assert_eq!(
+                (posted_to.as_str(), json.as_array().map(Vec::len)),
+                (path, Some(2))
+            );
+        }
     }
 
     // Given settings; printing them does not tell the token.

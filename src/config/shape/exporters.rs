@@ -1,0 +1,202 @@
+//! Where alerts and telemetry go.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::config::forward::{ClientTls, OtlpForward, Retry};
+use crate::config::values::{Period, Secret, without_secrets};
+
+/// Where alerts go, by name: a kind, or a kind and a name of one's own after a slash.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::config) struct Exporters(pub(in crate::config) Vec<(String, Exporter)>);
+
+impl Default for Exporters {
+    fn default() -> Self {
+        Self(vec![(
+            "terminal".to_owned(),
+            Exporter::Terminal(Terminal {}),
+        )])
+    }
+}
+
+/// The settings of one exporter.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(untagged)]
+pub(in crate::config) enum Exporter {
+    Terminal(Terminal),
+    File(File),
+    OtlpLogs(OtlpLogs),
+    Webhook(Webhook),
+    Alertmanager(Alertmanager),
+    OtlpForward(OtlpForward),
+}
+
+impl Exporter {
+    const KINDS: &[&str] = &[
+        "terminal",
+        "file",
+        "otlp_logs",
+        "webhook",
+        "alertmanager",
+        "otlp_forward",
+    ];
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct Terminal {}
+
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct File {
+    pub(in crate::config) path: String,
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct OtlpLogs {
+    #[serde(serialize_with = "without_secrets")]
+    pub(in crate::config) endpoint: String,
+    #[serde(default)]
+    pub(in crate::config) headers: BTreeMap<String, Secret>,
+    #[serde(default)]
+    pub(in crate::config) tls: ClientTls,
+    #[serde(default)]
+    pub(in crate::config) retry_on_failure: Retry,
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct Webhook {
+    #[serde(serialize_with = "without_secrets")]
+    pub(in crate::config) url: String,
+    #[serde(default)]
+    pub(in crate::config) token: Option<Secret>,
+    #[serde(default)]
+    pub(in crate::config) token_file: Option<String>,
+    #[serde(default)]
+    pub(in crate::config) allow_private: bool,
+    #[serde(default = "max_alerts")]
+    pub(in crate::config) max_alerts: u32,
+    #[serde(default)]
+    pub(in crate::config) external_url: Option<String>,
+    #[serde(default)]
+    pub(in crate::config) tls: ClientTls,
+    #[serde(default)]
+    pub(in crate::config) retry_on_failure: Retry,
+}
+
+/// Alertmanager itself: what is set of a webhook, too.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct Alertmanager {
+    #[serde(serialize_with = "without_secrets")]
+    pub(in crate::config) url: String,
+    #[serde(default = "lasts")]
+    pub(in crate::config) lasts: Period,
+    #[serde(default)]
+    pub(in crate::config) token: Option<Secret>,
+    #[serde(default)]
+    pub(in crate::config) token_file: Option<String>,
+    #[serde(default)]
+    pub(in crate::config) allow_private: bool,
+    #[serde(default = "max_alerts")]
+    pub(in crate::config) max_alerts: u32,
+    #[serde(default)]
+    pub(in crate::config) external_url: Option<String>,
+    #[serde(default)]
+    pub(in crate::config) tls: ClientTls,
+    #[serde(default)]
+    pub(in crate::config) retry_on_failure: Retry,
+}
+
+impl Alertmanager {
+    /// What is set of a webhook.
+    pub(in crate::config) fn webhook(&self) -> Webhook {
+        let alertmanager = self.clone();
+        Webhook {
+            url: alertmanager.url,
+            token: alertmanager.token,
+            token_file: alertmanager.token_file,
+            allow_private: alertmanager.allow_private,
+            max_alerts: alertmanager.max_alerts,
+            external_url: alertmanager.external_url,
+            tls: alertmanager.tls,
+            retry_on_failure: alertmanager.retry_on_failure,
+        }
+    }
+}
+
+/// Longer than a loop takes to grow by what is told of it.
+fn lasts() -> Period {
+    Period(Duration::from_secs(24 * 3_600))
+}
+
+/// About 50 kB of JSON in one request.
+fn max_alerts() -> u32 {
+    32
+}
+
+impl<'de> Deserialize<'de> for Exporters {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ExportersVisitor)
+    }
+}
+
+struct ExportersVisitor;
+
+impl<'de> Visitor<'de> for ExportersVisitor {
+    type Value = Exporters;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a section of exporters")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Exporters, A::Error> {
+        let mut exporters = Vec::new();
+        while let Some(name) = map.next_key::<ExporterName>()? {
+            let exporter = match name.kind {
+                "terminal" => Exporter::Terminal(map.next_value()?),
+                "file" => Exporter::File(map.next_value()?),
+                "otlp_logs" => Exporter::OtlpLogs(map.next_value()?),
+                "otlp_forward" => Exporter::OtlpForward(map.next_value()?),
+                "alertmanager" => Exporter::Alertmanager(map.next_value()?),
+                _ => Exporter::Webhook(map.next_value()?),
+            };
+            exporters.push((name.full, exporter));
+        }
+        Ok(Exporters(exporters))
+    }
+}
+
+struct ExporterName {
+    full: String,
+    kind: &'static str,
+}
+
+impl<'de> Deserialize<'de> for ExporterName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let full = String::deserialize(deserializer)?;
+        let (written, own) = full.split_once('/').unwrap_or((&full, "-"));
+        let kind = Exporter::KINDS.iter().find(|kind| **kind == written);
+        let kind = kind.ok_or_else(|| D::Error::unknown_field(written, Exporter::KINDS))?;
+        if own.is_empty() {
+            return Err(D::Error::custom("a name must follow the slash"));
+        }
+        Ok(Self { full, kind })
+    }
+}
+
+impl Serialize for Exporters {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, exporter) in &self.0 {
+            map.serialize_entry(name, exporter)?;
+        }
+        map.end()
+    }
+}
