@@ -135,11 +135,11 @@ async fn alerts(
 ) -> Result<Response, ApiError> {
     let filter = AlertFilter {
         min_severity: min_severity(&query.min_severity)?,
-        run_id: unless_empty(&query.run_id),
+        run_ids: unless_empty(&query.run_id).into_iter().collect(),
     };
     // An event source that reconnects asks with its first address again, so what it last saw goes before `cursor`.
     let cursor = last_event_id(&headers)?.or(query.cursor);
-    let (begins_after, items) = api.tail(cursor, filter)?;
+    let (begins_after, items) = api.tail(cursor, filter).await?;
     // Whoever is cut off before the first alert asks for what came since.
     let begins = Event::default().id(begins_after.to_string());
     let events = stream::iter([Ok(begins)]).chain(items.map(|item| item.map(event)));

@@ -120,8 +120,9 @@ impl Api {
         Ok(changes.take_until(self.readiness.shutdown.clone().cancelled_owned()))
     }
 
-    /// The cursor after which the reader begins, and the alerts after it: those that there are, and those to come.
-    pub(super) fn tail(
+    /// The cursor after which the reader begins, and the alerts after it: those that there are, and those to come. A run may be named
+    /// by one of its traces, as it is now.
+    pub(super) async fn tail(
         &self,
         cursor: Option<u64>,
         mut filter: AlertFilter,
@@ -133,7 +134,15 @@ impl Api {
         ApiError,
     > {
         let start = Start::from_cursor(cursor);
-        filter.run_id = filter.run_id.map(|run_id| bounded(&run_id));
+        for run_id in &mut filter.run_ids {
+            *run_id = bounded(run_id);
+        }
+        if let [run_id] = &*filter.run_ids
+            && let Ok(run) = self.run(run_id).await
+            && run.run_id != *run_id
+        {
+            filter.run_ids.push(run.run_id);
+        }
         let shards = self.shards()?;
         let tail = Tail::new(shards.store(), start, filter, self.settings.tail_lag_max)?;
         let begins_after = tail.cursor();

@@ -24,17 +24,14 @@ const READ_ALERTS: usize = 64;
 pub(super) struct AlertFilter {
     /// Those of warnings at least this grave.
     pub(super) min_severity: Severity,
-    /// Those of this run; of all runs where it is not set.
-    pub(super) run_id: Option<Text>,
+    /// Those of a run, by its id and others that it has or had; of all runs where there is none.
+    pub(super) run_ids: Vec<Text>,
 }
 
 impl AlertFilter {
     fn lets_through(&self, alert: &Alert) -> bool {
         alert.warning.severity >= self.min_severity
-            && self
-                .run_id
-                .as_ref()
-                .is_none_or(|run_id| *run_id == alert.run_id)
+            && (self.run_ids.is_empty() || self.run_ids.contains(&alert.run_id))
     }
 }
 

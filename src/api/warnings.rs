@@ -64,9 +64,9 @@ impl WarningService for Api {
         let request = request.into_inner();
         let filter = AlertFilter {
             min_severity: min_severity(request.min_severity)?,
-            run_id: unless_empty(&request.run_id),
+            run_ids: unless_empty(&request.run_id).into_iter().collect(),
         };
-        let (_, items) = self.tail(request.after_cursor, filter)?;
+        let (_, items) = self.tail(request.after_cursor, filter).await?;
         let answers = items.map(|item| item.map(answer).map_err(Status::from));
         Ok(Response::new(Box::pin(answers)))
     }

@@ -6,11 +6,13 @@ use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 use tonic::transport::Channel;
 
-use super::{Fixture, PATIENCE, after, next};
+use super::{Fixture, PATIENCE, after, next, tool_call};
 use crate::api::v1::tail_alerts_response::Message;
 use crate::api::v1::warning_service_client::WarningServiceClient;
 use crate::api::{Settings, v1};
+use crate::engine::event::TraceId;
 use crate::engine::warning::Severity;
+use crate::normalize::{Report, RunRef};
 use crate::store::Options;
 
 /// A report's alert comes to a tail that was there before, and a tail without a cursor sees nothing older.
@@ -90,6 +92,33 @@ async fn a_tail_is_filtered() {
         })
         .await;
     assert_eq!(next(&mut of_one).await, Some(Ok(101)));
+}
+
+/// Given a run of a conversation, a tail by the id of its trace gets its alerts.
+#[tokio::test]
+async fn a_tail_follows_a_trace() {
+    let eddy = Fixture::start().await;
+    let trace = TraceId(*b"0123456789abcdef");
+    let report = Report {
+        run: RunRef {
+            trace,
+            run_id: Some("conversation".into()),
+            ..RunRef::default()
+        },
+        events: (0..4)
+            .map(|call| tool_call("conversation", "reader", call))
+            .collect(),
+    };
+    let policy = eddy.shards.policy();
+    eddy.shards.submit(vec![report], policy).await.unwrap();
+    eddy.commit_alerts("another", Severity::Warning, 1).await;
+    let mut tail = eddy
+        .tail(v1::TailAlertsRequest {
+            run_id: "30313233343536373839616263646566".into(),
+            ..after(0)
+        })
+        .await;
+    assert_eq!(next(&mut tail).await, Some(Ok(1)));
 }
 
 /// What is no longer kept is shown as left out to a tail that asks for it, not to one that asks for the oldest.
