@@ -32,6 +32,7 @@ use super::Settings;
 use super::error::{busy, failure};
 use super::verdicts::REQUEST_BYTES_MAX;
 use crate::listener::{Peer, Soon, discard, is_grpc};
+use crate::telemetry::Counter;
 
 /// What is answered however many ask.
 const ALWAYS: [&str; 2] = ["/healthz", "/readyz"];
@@ -68,6 +69,24 @@ const NO_PERMIT: &str = "too many questions are under way; try again";
 
 /// What somebody is told whose question is too much beside others that arrive.
 const MUCH_ARRIVES: &str = "too much of other questions is arriving; try again";
+
+/// Questions for which there was no room in this process.
+pub static REFUSED: Refused = Refused {
+    questions: Counter::new(),
+    arriving: Counter::new(),
+    streams: Counter::new(),
+};
+
+/// The same by what there was too much of.
+#[derive(Debug)]
+pub struct Refused {
+    /// Questions under way, or pages.
+    pub questions: Counter,
+    /// Bytes of questions that were not all there.
+    pub arriving: Counter,
+    /// Tails, watches and sessions.
+    pub streams: Counter,
+}
 
 /// Admits the questions of an address. Clones share the permits.
 #[derive(Clone)]
@@ -164,6 +183,7 @@ impl Admission {
 }
 
 fn no_permit(request: &Request) -> Response {
+    REFUSED.questions.add(1);
     if is_grpc(request) {
         return busy(NO_PERMIT).into_http();
     }
@@ -299,6 +319,7 @@ impl http_body::Body for Arriving {
                 && let Some(data) = frame.data_ref()
                 && !self.hold(data)
             {
+                REFUSED.arriving.add(1);
                 let refused = busy(MUCH_ARRIVES);
                 return Poll::Ready(Some(Err(refused.into())));
             }

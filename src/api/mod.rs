@@ -50,6 +50,7 @@ use tower::layer::layer_fn;
 use crate::listener::{Listener, Tenant};
 use crate::shard::TenantShards;
 
+pub use admission::REFUSED;
 pub(crate) use verdicts::VALUE_BYTES_MAX;
 
 use admission::Admission;

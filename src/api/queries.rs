@@ -6,6 +6,7 @@ use futures_util::{Stream, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Settings;
+use super::admission::REFUSED;
 use super::error::ApiError;
 use super::ready::Readiness;
 use super::tail::{AlertFilter, Start, Tail, TailItem};
@@ -120,8 +121,8 @@ impl Api {
         Ok(changes.take_until(self.readiness.shutdown.clone().cancelled_owned()))
     }
 
-    /// The cursor after which the reader begins, and the alerts after it: those that there are, and those to come. A run may be named
-    /// by one of its traces, as it is now.
+    /// The cursor after which the reader begins, and the alerts after it: those that there are, and those to come. A run may be
+    /// named by one of its traces, as it is known now.
     pub(super) async fn tail(
         &self,
         cursor: Option<u64>,
@@ -173,7 +174,10 @@ impl Api {
 
     pub(super) fn stream_permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         let permit = Arc::clone(&self.streams).try_acquire_owned();
-        permit.map_err(|_| ApiError::StreamsTaken(self.settings.streams_max))
+        permit.map_err(|_| {
+            REFUSED.streams.add(1);
+            ApiError::StreamsTaken(self.settings.streams_max)
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 //! Adding one: count in the room ([`crate::telemetry::Counter`]), and add its line to the room's table (`tables`).
 //! A tenant's token shows what is that tenant's own; the default tenant, who runs the daemon, sees everything.
 
+mod addresses;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::export::forward::{ForwardStatus, Forwards};
 use crate::export::{ExporterStatus, Exporters};
-use crate::listener::{self, ConnectionLimit, Tenant};
+use crate::listener::{ConnectionLimit, Tenant};
 use crate::normalize::Normalizer;
 use crate::otlp::Reason;
 use crate::receiver::{Intake, Items};
@@ -23,6 +24,7 @@ use crate::shard::Shards;
 use crate::telemetry::page::{Family, Page};
 use crate::telemetry::{events, spans};
 
+use addresses::{api, listeners};
 use tables::{EXPORTER_COUNTERS, FORWARD_COUNTERS, SHARD_COUNTERS, SHARD_GAUGES, STORE_COUNTERS};
 
 /// Where the numbers are.
@@ -57,6 +59,7 @@ impl Sources {
         let mut page = Page::default();
         if is_operator {
             process(&mut page, self.began, self.memory_limit);
+            api(&mut page);
             listeners(&mut page, &self.listeners);
             receiver(&mut page, &self.intake);
             normalizer(&mut page, self.intake.normalizer());
@@ -136,26 +139,6 @@ fn process(page: &mut Page, began: Instant, memory_limit: Option<u64>) {
         "The daemon's own spans that were dropped because too many waited to be sent.",
     )
     .value(spans::SPANS_DROPPED.value());
-}
-
-fn listeners(page: &mut Page, listeners: &[(&str, Arc<ConnectionLimit>)]) {
-    let help = "Open connections, including those that have not begun.";
-    let mut family = page.gauge("listener_connections", help);
-    for (listener, connections) in listeners {
-        family.sample(&[("listener", listener)], connections.open());
-    }
-    let mut family = page.counter(
-        "listener_full_total",
-        "Connections that came when the address had as many as it may: each waited, or one that had not begun was closed for it.",
-    );
-    for (listener, connections) in listeners {
-        family.sample(&[("listener", listener)], connections.full());
-    }
-    page.counter(
-        "listener_failed_handshakes_total",
-        "TLS handshakes that failed, at any of the addresses: the peer does not trust the certificate, lacks one that is required, or speaks no TLS.",
-    )
-    .value(listener::failed_handshakes());
 }
 
 fn receiver(page: &mut Page, intake: &Intake) {

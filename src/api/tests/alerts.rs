@@ -9,7 +9,7 @@ use tonic::transport::Channel;
 use super::{Fixture, PATIENCE, after, next, tool_call};
 use crate::api::v1::tail_alerts_response::Message;
 use crate::api::v1::warning_service_client::WarningServiceClient;
-use crate::api::{Settings, v1};
+use crate::api::{REFUSED, Settings, v1};
 use crate::engine::event::TraceId;
 use crate::engine::warning::Severity;
 use crate::normalize::{Report, RunRef};
@@ -184,7 +184,9 @@ async fn streams_are_limited() {
         .await
         .unwrap_err();
     assert_eq!(refusal.code(), Code::ResourceExhausted);
+    let before = REFUSED.streams.value();
     assert_eq!(eddy.get("/v1/alerts").await.0, 429);
+    assert!(REFUSED.streams.value() > before);
     drop(tail);
     let deadline = Instant::now() + PATIENCE;
     while client

@@ -11,7 +11,7 @@ use tonic::Code;
 use tonic_prost::ProstCodec;
 
 use super::{Fixture, Options, PATIENCE, Settings};
-use crate::api::v1;
+use crate::api::{REFUSED, v1};
 
 const CHECK: &str = "/v1/guard/check";
 
@@ -42,6 +42,7 @@ async fn too_much_that_arrives_is_refused_for_now() {
     let question = json!({"run_id": "r", "tool": "t", "arguments": "x".repeat(200)}).to_string();
     let ask = || answer(&eddy, question.len(), question.as_bytes());
     let deadline = Instant::now() + PATIENCE;
+    let before = REFUSED.arriving.value();
     let (head, refusal) = loop {
         let (status, head, json) = ask().await;
         if status != 200 {
@@ -53,6 +54,7 @@ async fn too_much_that_arrives_is_refused_for_now() {
     assert!(head.contains("retry-after: 1"), "{head}");
     let expected = json!({"error": "too much of other questions is arriving; try again"});
     assert_eq!(refusal, expected);
+    assert!(REFUSED.arriving.value() > before);
     drop(stuck);
     while ask().await.0 != 200 {
         assert!(Instant::now() < deadline, "nothing was given back");
