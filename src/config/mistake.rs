@@ -123,6 +123,10 @@ pub(super) fn nearest<'a>(
 /// A key that switches what it stands in: whoever wrote it did not mean that of another section.
 pub(super) const SWITCH: &str = "enabled";
 
+/// The section whose entries have names of their own, and how their paths begin.
+const ENTRY: [&str; 2] = ["detectors", "profiles"];
+const ENTRIES: &str = "detectors.profiles.";
+
 /// The path of a key of this name in another section: the one that goes the longest way with the path at fault, and is short. None
 /// for an exporter: whoever named it did not mean another section.
 pub(super) fn elsewhere<'a>(
@@ -133,7 +137,11 @@ pub(super) fn elsewhere<'a>(
     if at.first().is_some_and(|section| section == "exporters") {
         return None;
     }
-    let same = |path: &&String| path.rsplit('.').next() == Some(found) && found != SWITCH;
+    // What stands below the name of an entry is meant by who has such an entry.
+    let is_near =
+        |path: &str| !path.starts_with(ENTRIES) || at.starts_with(&ENTRY.map(String::from));
+    let same =
+        |path: &&String| path.rsplit('.').next() == Some(found) && found != SWITCH && is_near(path);
     let shared = |path: &str| {
         path.split('.')
             .zip(at)

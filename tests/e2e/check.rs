@@ -176,6 +176,25 @@ fn what_is_left_out_is_told_beside_json() {
     }
 }
 
+/// Given a recording as protobuf that ends in the middle of a request, what came before is judged.
+#[test]
+fn a_recording_may_be_cut_off() {
+    let recorded = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/recorded/langgraph-openinference-exact-loop.otlp.binpb"
+    );
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("cut.otlp.binpb");
+    let bytes = std::fs::read(recorded).expect("it is recorded");
+    std::fs::write(&file, &bytes[..bytes.len() - 9]).expect("written");
+    let judged = eddy().args(["check", "--json"]).arg(&file).output();
+    let judged = judged.expect("it runs");
+    let said = String::from_utf8_lossy(&judged.stderr);
+    assert_eq!(said, "1 file cut off at the end\n");
+    let judged: Value = serde_json::from_slice(&judged.stdout).expect("it prints JSON");
+    assert_eq!(judged["runs"].as_array().map(Vec::len), Some(1), "{judged}");
+}
+
 /// Given JSON over standard input, it is judged as from a file; given protobuf, it is said that its name must tell what it is.
 #[test]
 fn standard_input_is_judged() {

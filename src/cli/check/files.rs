@@ -130,6 +130,11 @@ impl Reader {
             let place = |error: &dyn Display| {
                 wrong(path, format!("request {}: {error}; {DELIMITED}", index + 1))
             };
+            // What is shorter than its length says, behind whole ones, was cut off, or is being written.
+            if index > 0 && request.is_err() {
+                self.cut_off += 1;
+                break;
+            }
             let request = request.map_err(|error| place(&error))?;
             read(self, request, sink).map_err(|error| place(&error))?;
         }

@@ -32,6 +32,10 @@ fn misspelt_keys_are_named_with_the_nearest_right_one() {
         &["1:1: data_dir: unknown key here; did you mean `service.data_dir`?"],
     );
     check(
+        "detectors: {mode: observe}",
+        &["1:13: detectors.mode: unknown key here; did you mean `guard.mode`?"],
+    );
+    check(
         "service: {telemetry: {traces: {endpoint: 'http://x'}}}",
         &[
             "1:32: service.telemetry.traces.endpoint: unknown key here; did you mean `service.telemetry.traces.otlp.endpoint`?",
