@@ -131,7 +131,12 @@ fn a_run_recovers_as_it_is_set() {
 /// Given nothing at all, the daemon listens on loopback, writes to the terminal and keeps its state in the home directory.
 #[test]
 fn nothing_is_a_configuration() {
-    for text in ["", "# only a comment\n", "receivers:\nservice:\n", "---\n"] {
+    for text in [
+        "",
+        "# only a comment\n",
+        "receivers:\nservice:\nexporters:\n",
+        "---\n",
+    ] {
         let settings = settings(text);
         assert_eq!(settings.otlp_grpc.to_string(), "127.0.0.1:4317");
         assert_eq!(settings.otlp_http, "127.0.0.1:4318".parse().ok());

@@ -142,6 +142,16 @@ fn max_alerts() -> u32 {
 }
 
 impl<'de> Deserialize<'de> for Exporters {
+    /// A section in which nothing is written is as good as none; `{}` says that there is no exporter.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = Option::<Written>::deserialize(deserializer)?;
+        Ok(written.map_or_else(Self::default, |Written(exporters)| Self(exporters)))
+    }
+}
+
+struct Written(Vec<(String, Exporter)>);
+
+impl<'de> Deserialize<'de> for Written {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(ExportersVisitor)
     }
@@ -150,13 +160,13 @@ impl<'de> Deserialize<'de> for Exporters {
 struct ExportersVisitor;
 
 impl<'de> Visitor<'de> for ExportersVisitor {
-    type Value = Exporters;
+    type Value = Written;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a section of exporters")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Exporters, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Written, A::Error> {
         let mut exporters = Vec::new();
         while let Some(name) = map.next_key::<ExporterName>()? {
             let exporter = match name.kind {
@@ -169,7 +179,7 @@ impl<'de> Visitor<'de> for ExportersVisitor {
             };
             exporters.push((name.full, exporter));
         }
-        Ok(Exporters(exporters))
+        Ok(Written(exporters))
     }
 }
 
