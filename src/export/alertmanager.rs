@@ -135,13 +135,49 @@ pub(super) struct PostedAlert {
     generator_url: String,
 }
 
+/// With which severity Alertmanager was last told of open warnings, by their ids. It tells alerts apart by their labels, severity
+/// among them: of a warning that becomes more severe, what was told before must end.
+#[derive(Debug, Default)]
+pub(super) struct Told(BTreeMap<u64, Severity>);
+
+/// Most warnings of which that is known; those of which it is not are told of as after a restart.
+const TOLD_MAX: usize = 16_384;
+
+impl Told {
+    /// The severities with which an alert may be open that it has no more. After a restart these are the lower ones.
+    fn before(&self, alert: &Alert) -> Vec<Severity> {
+        let now = alert.warning.severity;
+        let lower = || [Severity::Info, Severity::Warning].into_iter();
+        match self.0.get(&alert.warning.id) {
+            Some(known) if *known == now => Vec::new(),
+            Some(known) => vec![*known],
+            None if alert.warning.revision == 1 => Vec::new(),
+            None => lower().filter(|other| *other < now).collect(),
+        }
+    }
+
+    /// Notes what Alertmanager has taken.
+    pub(super) fn note(&mut self, alerts: &[Alert]) {
+        for alert in alerts {
+            if alert.is_resolved() {
+                self.0.remove(&alert.warning.id);
+                continue;
+            }
+            if self.0.len() >= TOLD_MAX {
+                self.0.clear();
+            }
+            self.0.insert(alert.warning.id, alert.warning.severity);
+        }
+    }
+}
+
 /// The body for Alertmanager, which closes an alert by itself when its end has come: that of an open one is `lasts` from now, so
-/// that none stays for ever of which no more is heard. Alertmanager tells alerts apart by their labels, severity among them, so
-/// where a warning may have become more severe, what was told with a lower severity is over.
+/// that none stays for ever of which no more is heard.
 pub(super) fn posted(
     tenant: &str,
     external_url: Option<&str>,
     alerts: &[Alert],
+    told: &Told,
     (now, lasts): (SystemTime, Duration),
 ) -> Vec<PostedAlert> {
     let external_url = external_url.unwrap_or_default().trim_end_matches('/');
@@ -166,10 +202,8 @@ pub(super) fn posted(
         } else {
             ns(now_ns.saturating_add(lasts))
         };
-        let is_later = alert.warning.revision > 1;
-        let lower = [Severity::Info, Severity::Warning].into_iter();
-        let lower = lower.filter(move |other| is_later && *other < severity);
-        let before = lower.map(move |other| one(alert, other, ended_ns));
+        let before = told.before(alert).into_iter();
+        let before = before.map(move |other| one(alert, other, ended_ns));
         std::iter::once(one(alert, severity, ends_ns)).chain(before)
     });
     all.collect()
@@ -354,62 +388,59 @@ mod tests {
     }
 
     // Given alerts for Alertmanager itself; an open one ends when nothing more is heard of it, one that is resolved has ended, and
-    // nothing ends before it starts. What was told with a lower severity is over.
+    // nothing ends before it starts. What was told with another severity is over, once; after a restart that may be any lower one.
     #[test]
     fn alertmanager_is_told_when_alerts_end() {
-        let first = alert(1, 1);
-        let mut worse = alert(2, 2);
-        worse.warning.severity = Severity::Critical;
-        let end = resolved(3, 2);
+        let graver = |revision: u32, severity: Severity| {
+            let mut alert = alert(2, revision);
+            alert.warning.severity = severity;
+            alert
+        };
         let mut ahead = resolved(4, 1);
         ahead.warning.first_seen_ns = (ahead.at_ms + 300_000) * 1_000_000;
-        let now = UNIX_EPOCH + Duration::from_millis(first.at_ms + 10_000);
+        let now = UNIX_EPOCH + Duration::from_millis(ahead.at_ms + 10_000);
         let hour = Duration::from_secs(3_600);
-        let told = |alert: Alert| {
-            let posted = posted("", Some("http://eddy:1/"), &[alert], (now, hour));
+        let mut known = Told::default();
+        let mut told = |alert: Alert| {
+            let alerts = [alert];
+            let posted = posted("", Some("http://eddy:1/"), &alerts, &known, (now, hour));
+            known.note(&alerts);
             let lines = posted.iter().map(|posted| {
                 let json = serde_json::to_value(posted).expect("JSON");
-                assert_eq!(
-                    json["labels"]["alertname"],
-                    "repeated_tool_call_exact_input"
-                );
-                assert_eq!(
-                    json["generatorURL"],
-                    "http://eddy:1/v1/runs/4bf92f3577b34da6a3ce929d0e0e4736"
-                );
-                let [severity, starts, ends] = [
-                    &json["labels"]["severity"],
-                    &json["startsAt"],
-                    &json["endsAt"],
-                ];
-                format!("{severity} {starts} {ends}").replace('"', "")
+                let url = "http://eddy:1/v1/runs/4bf92f3577b34da6a3ce929d0e0e4736";
+                assert_eq!(json["generatorURL"], url);
+                let [starts, ends] = [&json["startsAt"], &json["endsAt"]].map(|time| {
+                    let time = time.as_str().expect("a time");
+                    time["2026-11-21T".len()..time.len() - ".000Z".len()].to_owned()
+                });
+                format!("{} {starts} {ends}", json["labels"]["severity"]).replace('"', "")
             });
-            lines.collect::<Vec<_>>()
+            lines.collect::<Vec<_>>().join(", ")
         };
-        let started = "2026-11-21T14:01:02.000Z";
+        assert_eq!(told(alert(1, 1)), "warning 14:01:02 15:03:32");
+        assert_eq!(told(alert(1, 2)), "warning 14:01:02 15:03:32");
+        assert_eq!(told(resolved(1, 3)), "warning 14:01:02 14:03:22");
+        let critical = "critical 14:01:02 15:03:32";
+        let was_warning = "warning 14:01:02 14:03:22";
         assert_eq!(
-            told(first),
-            [format!("warning {started} 2026-11-21T15:03:32.600Z")]
+            told(graver(1, Severity::Warning)),
+            "warning 14:01:02 15:03:32"
         );
         assert_eq!(
-            told(worse),
-            [
-                format!("critical {started} 2026-11-21T15:03:32.600Z"),
-                format!("info {started} 2026-11-21T14:03:22.600Z"),
-                format!("warning {started} 2026-11-21T14:03:22.600Z"),
-            ]
+            told(graver(2, Severity::Critical)),
+            format!("{critical}, {was_warning}")
+        );
+        assert_eq!(told(graver(3, Severity::Critical)), critical);
+        let was_critical = "critical 14:01:02 14:03:22";
+        assert_eq!(
+            told(graver(4, Severity::Warning)),
+            format!("warning 14:01:02 15:03:32, {was_critical}")
         );
         assert_eq!(
-            told(end),
-            [
-                format!("warning {started} 2026-11-21T14:03:22.600Z"),
-                format!("info {started} 2026-11-21T14:03:22.600Z"),
-            ]
+            told(alert(3, 2)),
+            "warning 14:01:02 15:03:32, info 14:01:02 14:03:22"
         );
-        assert_eq!(
-            told(ahead),
-            ["warning 2026-11-21T14:08:22.600Z 2026-11-21T14:08:22.600Z"]
-        );
+        assert_eq!(told(ahead), "warning 14:08:22 14:08:22");
     }
 
     // Given a sender whose clock is not set; all revisions of a warning start at the same time.

@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::address::is_public;
-use super::alertmanager::{Message, idempotency_key, posted};
+use super::alertmanager::{Message, Told, idempotency_key, posted};
 use super::http::{asked_wait, client, quote, read_bounded, refusal, unsent};
 use super::settings::{Fault, Form, Secret, SettingsError, WebhookSettings};
 use super::tls::{Certificates, Tls};
@@ -40,6 +40,7 @@ pub(super) struct Webhook {
     token_logged: Option<Instant>,
     external_url: Option<String>,
     form: Form,
+    told: Told,
     alerts_max: usize,
 }
 
@@ -67,6 +68,7 @@ impl Webhook {
             token_logged: None,
             external_url: settings.external_url.clone(),
             form: settings.form,
+            told: Told::default(),
             alerts_max: settings.max_alerts,
         })
     }
@@ -109,6 +111,7 @@ impl Webhook {
                 &self.tenant,
                 external_url,
                 alerts,
+                &self.told,
                 (SystemTime::now(), lasts),
             )),
         }
@@ -146,7 +149,11 @@ impl Webhook {
                 self.client = client;
             }
         };
-        self.certificates.looked_at_again(answer, renew).await
+        let answer = self.certificates.looked_at_again(answer, renew).await;
+        if answer == Answer::Taken && self.form != Form::Webhook {
+            self.told.note(alerts);
+        }
+        answer
     }
 }
 
