@@ -94,6 +94,20 @@ const FAULTS: [&str; 10] = [
     "conflicts",
 ];
 
+/// Words of tools that read what is printed by something that goes on beside the run, and what that is.
+const PRINTED: [&str; 4] = ["output", "stdout", "logs", "log"];
+const PRINTS: [&str; 9] = [
+    "terminal",
+    "process",
+    "bash",
+    "shell",
+    "command",
+    "task",
+    "session",
+    "background",
+    "console",
+];
+
 /// Words of tools that begin something each time.
 const BEGINS: [&str; 4] = ["trigger", "launch", "restart", "rerun"];
 
@@ -154,6 +168,11 @@ pub(crate) fn waits(tool: &str) -> bool {
 /// not.
 pub(crate) fn looks_for_faults(tool: &str) -> bool {
     has_one_of(tool, &FAULTS) && !manner(tool).writes()
+}
+
+/// Whether a tool reads what something prints that goes on beside the run (`get_terminal_output`, `BashOutput`).
+pub(crate) fn reads_on(tool: &str) -> bool {
+    has_one_of(tool, &PRINTED) && has_one_of(tool, &PRINTS)
 }
 
 /// Whether a tool begins something each time.

@@ -472,3 +472,18 @@ fn failures_whose_number_jitters() {
         .collect();
     check(&tuned, &[]);
 }
+
+/// Given what a terminal has printed so far, which grows now and then, that is no loop though nothing tells that it goes on; where
+/// it never grows, it is one.
+#[test]
+fn terminals_that_grow_now_and_then() {
+    let lines = ["Compiling a", "Compiling b", "Linking", "It is made."];
+    let reads = |grown: &[usize]| -> Vec<Value> {
+        let reads = grown
+            .iter()
+            .map(|count| call("get_terminal_output", "t1", &lines[..*count].join("\n")));
+        reads.collect()
+    };
+    check(&reads(&[1, 1, 1, 2, 2, 2, 3, 4]), &[]);
+    assert!(is_warned_of(&reads(&[1, 1, 1, 1, 1, 1])));
+}

@@ -204,9 +204,15 @@ impl Fold {
 
     /// Whether the same call brought something new several times among the newest calls, and now what it brought last, which it has
     /// not brought for long.
-    pub(super) fn moved_lately(&self, key: Option<u64>, result: Option<u64>) -> bool {
+    /// One that reads what something prints that goes on beside the run has moved as soon as it has brought anything.
+    pub(super) fn moved_lately(&self, tool: &str, key: Option<u64>, result: Option<u64>) -> bool {
         let is_new = |mark: &&CallMark| mark.outcome == Outcome::Fresh;
         let is_equal = |mark: &&CallMark| mark.result() == result;
+        let moves_min = if tool_name::reads_on(tool) {
+            1
+        } else {
+            MOVES_MIN
+        };
         let equal = self
             .recent
             .of_key(key)
@@ -217,7 +223,7 @@ impl Fold {
                 .recent
                 .of_key(key)
                 .filter(is_new)
-                .nth(MOVES_MIN - 1)
+                .nth(moves_min - 1)
                 .is_some()
     }
 

@@ -30,12 +30,12 @@
 //! something was done since. Where nothing but numbers is new in the result, and they go up and down, the result is an old one,
 //! and one repeat more is needed; where other calls brought something new meanwhile, it is a gauge and does not count. One repeat
 //! more is needed, too, where the result says that what was asked about is still under way (`{"state": "running"}`), or where
-//! three of the newest twelve calls are the same one and brought something new. A call that takes things away (`delete`,
-//! `process`), says how many at most (`LIMIT 1000`, `batch`), and is answered with how many they were, has taken others each
-//! time. A check that follows each of several steps, all of them new and about other things, does not count, unless it fails,
-//! says no, or merely looks; nor does a call that now goes well and now fails, up to forty times, or that takes five seconds for
-//! numbers that go up and down, with nothing in between, nor a single test that passes, or a benchmark, up to eight
-//! times.
+//! three of the newest twelve calls are the same one and brought something new (one, where what a terminal prints is read). A
+//! call that takes things away (`delete`, `process`), says how many at most (`LIMIT 1000`, `batch`), and is answered with how
+//! many they were, has taken others each time. A check that follows each of several steps, all of them new and about other
+//! things, does not count, unless it fails, says no, or merely looks; nor does a call that now goes well and now fails, up to
+//! forty times, or that takes five seconds for numbers that go up and down, with nothing in between, nor a single test that
+//! passes, or a benchmark, up to eight times.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
