@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check, check_with, checked, failed, later};
+use crate::support::{call, check, check_with, checked, failed, is_warned_of, later, said};
 
 fn user() -> Value {
     json!({"kind": "user_message"})
@@ -102,4 +102,53 @@ fn reading_in_each_turn() {
         .chunks(4)
         .flat_map(|pages| [vec![user()], pages.to_vec()].concat());
     check_with(limit, &turns.collect::<Vec<_>>(), &[]);
+}
+
+/// Given a long answer that is given word for word to one message of the user after the other, whatever was looked up and found as
+/// before, that is found; short words of confirmation are not, nor is an answer behind something new.
+#[test]
+fn answers_that_stay_whatever_is_said() {
+    let answer = "I understand your concern. Your parcel is on its way and will arrive within three to five business days. Is there \
+                  anything else that I can help you with today?";
+    let track = |told: &str| call("track", "parcel 4711", told);
+    let dialogue =
+        |answer: &dyn Fn(usize) -> String, between: &dyn Fn(usize) -> Vec<Value>| -> Vec<Value> {
+            let turn = |number: usize| {
+                let mut turn = vec![user()];
+                turn.extend(between(number));
+                turn.push(said(&answer(number)));
+                turn
+            };
+            (0..6).flat_map(turn).collect()
+        };
+    let same = |_| answer.to_owned();
+    check(&dialogue(&same, &|_| vec![]), &["repeated_text"]);
+    check(&dialogue(&same, &|_| vec![])[..8], &[]);
+    assert!(is_warned_of(&dialogue(&same, &|_| vec![track(
+        "in transit, as before"
+    )])));
+    check(
+        &dialogue(
+            &|number| {
+                format!(
+                    "{answer} That is all, number {number} of what there is to say in this matter.",
+                )
+            },
+            &|_| vec![],
+        ),
+        &[],
+    );
+    check(
+        &dialogue(
+            &|_| "Done! It is on your shopping list now.".to_owned(),
+            &|_| vec![],
+        ),
+        &[],
+    );
+    let news = |number: usize| {
+        vec![track(&format!(
+            "It was seen in the town of {number} bridges."
+        ))]
+    };
+    check(&dialogue(&same, &news), &[]);
 }

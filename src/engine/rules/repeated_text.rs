@@ -3,7 +3,8 @@
 //! # What it sees
 //! Three turns of text alone that only repeat what the agent had said, in rotation too, with no tool call and no message of
 //! the user's in between. Texts are the same when their words are: case, order and signs do not count; and texts of at least
-//! sixteen words when the cosine of their words is at least 0.85, as far as a sketch of 58 bits tells.
+//! sixteen words when the cosine of their words is at least 0.85, as far as a sketch of 58 bits tells. And a text of at least 24
+//! words with which an agent answers five messages of the user, one after the other, word for word.
 //!
 //! # Why it matters
 //! An agent that plans, recaps and plans again without acting does not get on, and no rule that looks at tools sees it.
@@ -18,7 +19,8 @@
 //! Texts of fewer than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans
 //! report is one. Where several agents talk, the cosine must be 0.95, and one turn more is needed where the newest was not heard
 //! before word for word: a reviewer says much the same of each version. Who is asked of another thing, in the same words around
-//! it, begins anew: a judge has few answers.
+//! it, begins anew: a judge has few answers. Shorter answers to a user may be polite words for what was done, and an answer behind
+//! a tool call that brought something new tells of that.
 
 use crate::engine::event::{SAID_BITS, Text};
 use crate::engine::fold::Fold;
@@ -27,7 +29,7 @@ use crate::engine::fold::speech::Said;
 use crate::engine::fold::tally::Tally;
 use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::Policy;
-use crate::engine::similarity::say_the_same;
+use crate::engine::similarity::{say_the_same, says_much};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 use crate::engine::window::calls::Call;
@@ -82,6 +84,18 @@ pub(super) fn observe(
     }
     let (of_agent, _) = policy.of(None, call.agent.map(|agent| &**agent));
     let settings = of_agent.rules.repeated_text.as_ref()?;
+    let answer = policy
+        .progress_aware
+        .then(|| answers_alike(fold, call, own));
+    if let Some(answer) = answer
+        .flatten()
+        .filter(|tally| tally.count > settings.turns_alone)
+    {
+        return Some(Finding {
+            agent: call.agent.cloned(),
+            ..Finding::of_tally(answer, agent)
+        });
+    }
     if !repeats {
         return None;
     }
@@ -112,3 +126,32 @@ pub(super) fn observe(
         ..Finding::of_tally(tally, agent)
     })
 }
+
+/// Counts a long text that answers a user's message as it answered the one before, word for word, where no tool brought anything
+/// new in between. The number of the tally is that of the turn's first call, its round says which stretch of text it was.
+fn answers_alike<'f>(fold: &'f mut Fold, call: &Call<'_>, text: u64) -> Option<&'f Tally> {
+    if !says_much(text) {
+        return None;
+    }
+    let agent = call.agent.map_or(0, |agent| text_hash(agent));
+    let (turn_at, silences) = (fold.totals.turn_at, fold.speech.silences);
+    let calls = (fold.totals.tool_calls + 1).saturating_sub(turn_at) as usize;
+    let mut of_turn = fold.recent.iter().rev().take(calls);
+    let has_news = of_turn.any(|mark| mark.outcome == Outcome::Fresh);
+    let tally = fold.tallies.of(RULE, mix(agent, ANSWERS));
+    if has_news || !tally.seen.contains(&text) {
+        tally.clear();
+        tally.see(text);
+    }
+    // Without a call of a tool, the first one of a turn has the number that it had in the turn before.
+    let is_next = tally.number != turn_at || (calls == 0 && tally.round != silences);
+    if tally.count > 0 && !is_next {
+        return None;
+    }
+    (tally.number, tally.round) = (turn_at, silences);
+    tally.add_span(call.span, call.start_ns);
+    Some(tally)
+}
+
+/// What keeps the count of answers to users apart from that of what an agent says by itself.
+const ANSWERS: u64 = 1;
