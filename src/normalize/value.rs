@@ -18,6 +18,7 @@ mod emptiness;
 pub(super) mod failing;
 mod failure;
 pub(super) mod hash;
+mod hits;
 mod items;
 mod json;
 mod lexicon;
@@ -115,16 +116,34 @@ pub(super) fn answer_json(
         return handed_out(how, json);
     }
     let output = output_json(how, json);
-    let (Recorded::Value(whole), Cow::Owned(rest)) = (&output, without_echo(json, arguments))
-    else {
-        return output;
-    };
-    match output_json(how, &rest) {
-        Recorded::Value(rest) => Recorded::Value(Value {
-            fingerprint: whole.fingerprint,
-            ..rest
-        }),
+    let rest = without_echo(json, arguments);
+    let output = match (&output, &rest) {
+        (Recorded::Value(whole), Cow::Owned(rest)) => match output_json(how, rest) {
+            Recorded::Value(rest) => Recorded::Value(Value {
+                fingerprint: whole.fingerprint,
+                ..rest
+            }),
+            _ => output,
+        },
         _ => output,
+    };
+    match output {
+        Recorded::Value(value) if !value.empty => {
+            Recorded::Value(with_hits(value, &rest, arguments))
+        }
+        output => output,
+    }
+}
+
+/// What is kept of a result, of which lines that tell hits are compared whatever their order.
+fn with_hits(value: Value, json: &str, arguments: &str) -> Value {
+    match hits::hits(json, arguments) {
+        Some(hits) => Value {
+            masked: hits.masked,
+            items: hits.items,
+            ..value
+        },
+        None => value,
     }
 }
 

@@ -19,6 +19,7 @@ mod monitoring;
 mod printed;
 mod refusals;
 mod retold;
+mod searches;
 mod shell;
 mod support;
 mod tools;

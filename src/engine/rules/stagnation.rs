@@ -3,7 +3,8 @@
 //! # What it sees
 //! At least four calls of a tool within twelve that ask for the same in other words, and whose results are equal once times,
 //! ids and the like are masked, or differ in a few numbers alone that stand aside, such as scores, or are lists of which four
-//! fifths or more were listed before and which are asked for in some of the same words. How much is shown (`"limit": 50`,
+//! fifths or more were listed before and which are asked for in some of the same words. Of hits that are told in lines, neither
+//! their order nor their scores count. How much is shown (`"limit": 50`,
 //! `| tail -n 20`), how long it may take and how often it was asked for (`"attempt": 3`) are other words. Five, where each opens
 //! another address (`https://…`) and brings the same page of at least 256 bytes: one that asks for a person, or one article at
 //! many sites; and where each asks for another page of one list (`"page": 3`, a cursor), and gets the same 512 bytes or six things.
