@@ -9,6 +9,7 @@ mod before;
 pub(crate) mod control;
 mod copying;
 mod deed;
+pub(super) mod elsewhere;
 pub(super) mod gist;
 pub(super) mod handed;
 pub(super) mod headway;

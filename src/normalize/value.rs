@@ -17,6 +17,7 @@ mod elements;
 mod emptiness;
 pub(super) mod failing;
 mod failure;
+mod faults;
 pub(super) mod hash;
 mod hits;
 mod items;
@@ -170,11 +171,11 @@ pub(super) fn output_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
     told(how, |reader| reader.json(text))
 }
 
-/// What a result tells. One that says no is read once more, without what tells one attempt from the next.
+/// What a result tells. One that says no, or refuses, is read once more, without what tells one attempt from the next.
 fn told<'h>(how: &ToolSettings<'h>, read: impl Fn(&mut Reader<'h>)) -> Recorded {
     let mut reader = Reader::for_output(how);
     read(&mut reader);
-    if reader.told().denies {
+    if reader.told().denies || reader.told().refuses {
         reader = Reader::for_verdict(how);
         read(&mut reader);
     }

@@ -36,7 +36,7 @@ const WITHIN: [&str; 4] = [
 
 /// The same of a line about one error. Tests that passed may have printed such a line.
 const ERROR_BEGINS: [&str; 4] = ["Error: ", "error: ", "ERROR] ", "error TS"];
-const ERROR_WITHIN: [&str; 3] = ["): error ", ": error: ", ": ERROR: "];
+const ERROR_WITHIN: [&str; 4] = ["): error ", ": error: ", ": ERROR: ", " - error TS"];
 
 /// What a line says that sums up what went well.
 const PASSED: [&str; 4] = [" passed", " passing", "BUILD SUCCESS", "uccessfully"];
@@ -132,6 +132,10 @@ mod tests {
             (
                 "cd app && npx tsc --noEmit",
                 "a.ts(12,4): error TS2345: no number",
+            ),
+            (
+                "npx tsc --noEmit | head -3",
+                "src/a.ts:12:4 - error TS2345: no number\n\n12 let a = b;",
             ),
             (
                 "npx eslint .",

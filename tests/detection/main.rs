@@ -11,6 +11,7 @@ mod deeds;
 mod errands;
 mod explain;
 mod families;
+mod faults;
 mod halves;
 mod languages;
 mod lookalikes;

@@ -322,3 +322,98 @@ fn a_plan_with_other_words_beside_it() {
     let rounds: Vec<_> = told.iter().flat_map(round).collect();
     assert!(is_warned_of(&rounds));
 }
+
+/// Given a verdict that says no to one thing, asked for in other words each time, with ids and times that are new each time, it is
+/// the same no; no to each of other things is an answer.
+#[test]
+fn verdicts_that_stay() {
+    let pleas = [
+        "the customer asks for it",
+        "customer is upset about the wait",
+        "the item was broken on arrival",
+        "my manager agreed to the refund",
+        "second try with other words",
+        "asking once more because it is needed",
+        "this is urgent and cannot wait",
+        "final attempt for this order",
+    ];
+    let asked = |tool: &str, input: Value, number: usize, told: &str| {
+        let told = told.replace("NOW", &format!("2026-11-20T10:0{number}:11Z"));
+        let told = told.replace(
+            "ID",
+            &format!("{number}f2a91c0-77d1-4e0b-9a52-0c1f6f2f9d1{number}"),
+        );
+        json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": input, "output": told})
+    };
+    for told in [
+        r#"{"allowed":false,"reason":"The account is on hold (case ID)"}"#,
+        r#"{"permitted":false,"denial_reason":"The window for refunds has closed.","checked_at":"NOW"}"#,
+        r#"{"approved":false,"message":"Policy P-12 forbids this at NOW."}"#,
+        r#"{"decision":"deny","reason":"The amount is above your limit.","decision_id":"ID"}"#,
+    ] {
+        for tool in ["book_refund", "ask_for_refund"] {
+            let pleas = pleas.iter().enumerate();
+            let same = pleas.map(|(number, plea)| {
+                asked(
+                    tool,
+                    json!({"order": "A-17", "comment": plea}),
+                    number,
+                    told,
+                )
+            });
+            assert!(is_warned_of(&same.collect::<Vec<_>>()), "{tool} {told}");
+        }
+        for tool in ["book_refund", "score_order"] {
+            let things = THINGS.iter().enumerate();
+            let others =
+                things.map(|(number, thing)| asked(tool, json!({"order": thing}), number, told));
+            check(&others.collect::<Vec<_>>(), &[]);
+        }
+    }
+}
+
+/// Given a verdict that stays no whatever is written in between, that is found; one whose reason is another each time is not.
+#[test]
+fn verdicts_amid_edits() {
+    let rounds = |why: &dyn Fn(usize) -> String| -> Vec<Value> {
+        let round = |number: usize| {
+            let verdict = json!({"allowed": false, "reason": why(number), "eval_id": format!("{number}f2a91c077d14e0b")});
+            [
+                call(
+                    "write_file",
+                    &format!("allow if {}", THINGS[number % 6]),
+                    "ok",
+                ),
+                call("evaluate", "policy.rego", &verdict.to_string()),
+            ]
+        };
+        (0..6).flat_map(round).collect()
+    };
+    assert!(is_warned_of(&rounds(
+        &|_| "the rule deny_public matched".to_owned()
+    )));
+    check(
+        &rounds(&|number| format!("the rule {} matched", THINGS[number])),
+        &[],
+    );
+}
+
+/// Given a refusal of several lines, with an address and an id that are new each time, it is the same refusal.
+#[test]
+fn refusals_of_several_lines() {
+    let refused = |number: usize| {
+        format!(
+            "The request could not be completed.\nSee https://status.example/incidents/{number}b3dba93{number} for details.\n\
+             Request ID: {number}f2a91c0-471{number}"
+        )
+    };
+    let names = [
+        "anchor", "bridge", "canal", "delta", "ferry", "gorge", "harbour", "island",
+    ];
+    let asked: Vec<_> = names
+        .iter()
+        .enumerate()
+        .map(|(number, name)| call("errand", name, &refused(number)))
+        .collect();
+    check(&asked, &["same_error"]);
+}

@@ -62,6 +62,9 @@ impl Fold {
     /// brought another answer elsewhere, and one that says no, or shows that deeds are in vain, by nothing. Who checks after each
     /// of several steps is excused whatever else was done.
     pub(crate) fn excuses(&self, moved: bool, judged: &Judged<'_>) -> bool {
+        if self.works_elsewhere(judged) {
+            return true;
+        }
         if judged.denies || self.shows_deeds_in_vain(judged) {
             return false;
         }

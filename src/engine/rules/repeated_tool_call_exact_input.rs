@@ -24,18 +24,19 @@
 //! excused by what others found); the same goes for what was done without a word (a shell's `sed -i`), of which a check that
 //! passes as before tells something, if it does not merely look (`cat`, `grep`); a call that fails in the same way each time
 //! needs no more than that one, or one more where it failed otherwise before and something was done since: what was done has
-//! mended some of it. So does one that says no (`{"conclusion": "failure"}`), where something was done since. A call that gives
-//! nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new since, or
-//! another tool did something, it starts anew; so does one whose result is unknown or short (`ok`, a picture's placeholder) where
-//! something was done since. Where nothing but numbers is new in the result, and they go up and down, the result is an old one,
-//! and one repeat more is needed; where other calls brought something new meanwhile, it is a gauge and does not count. One repeat
-//! more is needed, too, where the result says that what was asked about is still under way (`{"state": "running"}`), or where
-//! three of the newest twelve calls are the same one and brought something new (one, where what a terminal prints is read). A
-//! call that takes things away (`delete`, `process`), says how many at most (`LIMIT 1000`, `batch`), and is answered with how
-//! many they were, has taken others each time. A check that follows each of several steps, all of them new and about other
-//! things, does not count, unless it fails, says no, or merely looks; nor does a call that now goes well and now fails, up to
-//! forty times, or that takes five seconds for numbers that go up and down, with nothing in between, nor a single test that
-//! passes, or a benchmark, up to eight times.
+//! mended some of it. So does one that says no (`{"conclusion": "failure"}`, a pod in `CrashLoopBackOff`, faults that a compiler
+//! finds), where something was done since. Faults of a file count for nothing where other files are changed, each once. A call
+//! that gives nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new
+//! since, or another tool did something, it starts anew; so does one whose result is unknown or short (`ok`, a picture's
+//! placeholder) where something was done since. Where nothing but numbers is new in the result, and they go up and down, the
+//! result is an old one, and one repeat more is needed; where other calls brought something new meanwhile, it is a gauge and does
+//! not count. One repeat more is needed, too, where the result says that what was asked about is still under way (`{"state":
+//! "running"}`), or where three of the newest twelve calls are the same one and brought something new (one, where what a terminal
+//! prints is read). A call that takes things away (`delete`, `process`), says how many at most (`LIMIT 1000`, `batch`), and is
+//! answered with how many they were, has taken others each time. A check that follows each of several steps, all of them new and
+//! about other things, does not count, unless it fails, says no, or merely looks; nor does a call that now goes well and now
+//! fails, up to forty times, or that takes five seconds for numbers that go up and down, with nothing in between, nor a single
+//! test that passes, or a benchmark, up to eight times.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;

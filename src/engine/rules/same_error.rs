@@ -7,7 +7,8 @@
 //! errors that are equal but for the tool's name. And three times as many failures in a row, whatever their words and arguments,
 //! that may pass by themselves: without a pause and without a call of the tool that went well, they do not. Twice as many times in
 //! a row the same short answer in words of refusal (`The command was blocked.`) to other arguments each time, of a tool whose name
-//! does not say that it looks.
+//! does not say that it looks; or the same verdict of a tool that writes (`{"approved": false}`, an edit that shows the same faults
+//! of its file).
 //!
 //! # Why it matters
 //! The cause is one and stays: a credential, a server, a missing package, a way of asking that the tool does not take. Trying in
@@ -23,15 +24,19 @@
 //! mended the cause. Three times as many are needed of one command, the only one of its tool that fails, where something else was
 //! called in between and something was printed before the error that was not printed before. Tests of which some passed count
 //! for nothing where each run is of another thing, such as another version. Where each call is about the next number of a list
-//! (seed 1, 2, 3), eight must fail. A new result of the tool starts the count anew, and so does one call that went well with
-//! another thing in the same form, as of a batch in which every third item fails; the calls of one model answer count once.
+//! (seed 1, 2, 3), eight must fail. A failure of a file counts for nothing
+//! where other ones are changed, each once, as long as it is no test. A new result of the tool starts the count anew, and so does
+//! one call that went well with another thing in the same form, as of a batch in which every third item fails; the calls of one
+//! model answer count once.
 
 use crate::engine::event::{Failure, Manner, Value};
 use crate::engine::fold::Fold;
+use crate::engine::fold::elsewhere::share_file;
 use crate::engine::fold::gist::tells_nothing;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::Outcome;
+use crate::engine::fold::question::relation;
 use crate::engine::fold::tally::SEEN_MAX;
 use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::{Policy, ToolCounts};
@@ -74,7 +79,11 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     };
     let of_any_tool = observe_any_tool(fold, judged, &failure.text, gist, settings.calls);
     match observe_tool(fold, judged, failure, (error, gist), settings) {
-        Some(finding) if fold.fails_through_list(judged, finding.count) => None,
+        Some(finding)
+            if fold.fails_through_list(judged, finding.count) || fold.works_elsewhere(judged) =>
+        {
+            None
+        }
         Some(finding) => Some(finding),
         None => of_any_tool,
     }
@@ -241,9 +250,11 @@ fn refused_key(judged: &Judged<'_>) -> u64 {
 /// How many times as many refusals it takes that may be answers.
 const REFUSED: u32 = 2;
 
-/// Hash of a result in words of refusal, of a tool of which the name does not say that it looks: to who looks, no is an answer.
+/// Hash of a result in words of refusal, of a tool of which the name does not say that it looks: to who looks, no is an answer. Or
+/// of a verdict that says no, of a tool that writes.
 fn refused_with(judged: &Judged<'_>) -> Option<u64> {
-    let value = judged.call.output.value().filter(|value| value.refuses)?;
+    let says_no = |value: &&Value| value.refuses || (value.denies && judged.call.manner.writes());
+    let value = judged.call.output.value().filter(says_no)?;
     let is_told = !value.pending && judged.call.manner != Manner::Looks;
     (is_told && judged.call.error.is_none()).then_some(value.masked)
 }
@@ -258,6 +269,9 @@ fn observe_refused(
 ) -> Option<Finding> {
     let key = refused_key(judged);
     let is_again = fold.recent.of_key(judged.key).next().is_some();
+    if judged.denies && asks_for_another(fold, judged) {
+        return None;
+    }
     let tally = fold.tallies.of(RULE, key);
     if !tally.seen.contains(&answer) {
         tally.clear();
@@ -271,6 +285,16 @@ fn observe_refused(
     let is_list = count < calls || fold.fails_through_list(judged, count.into());
     let tally = fold.tallies.of(RULE, key);
     (!is_list).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
+}
+
+/// Whether a call is about another thing than the one of the tool before it: each has a verdict of its own.
+fn asks_for_another(fold: &Fold, judged: &Judged<'_>) -> bool {
+    let before = fold.recent.of_tool(judged.tool_hash).next();
+    let sample = judged.call.input.sample();
+    before.is_some_and(|mark| {
+        let is_reworded = relation(&mark.sample, sample).is_in_other_words();
+        !is_reworded && !share_file(&mark.sample, sample)
+    })
 }
 
 /// A call that the guard is asked about, and that is expected to fail as the one before did.

@@ -56,7 +56,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let settings = policy.rules.stagnation.as_ref()?;
     // Who looks is told something, however short it is.
     let looks = judged.call.manner == Manner::Looks;
-    let says_something = looks || !judged.is_acknowledged() || counts_nothing(judged);
+    let denies = judged.denies && !judged.merely_says_done();
+    let says_something = looks || denies || !judged.is_acknowledged() || counts_nothing(judged);
     let speaks = says_something && !judged.call.manner.writes();
     let old = judged.outcome == Outcome::Stale || has_numbers_aside(judged);
     let failed = judged.outcome == Outcome::Failed;

@@ -6,6 +6,7 @@
 //! sender who looks for collisions; such a sender can only fool the watch over his own runs.
 
 mod scalars;
+mod texts;
 
 use crate::engine::event::{self, ITEMS_MIN};
 use crate::engine::policy::ToolSettings;
@@ -15,14 +16,12 @@ use super::complaint::refuses;
 use super::hash::{self, mix};
 use super::items::Items;
 use super::json::{self, Found};
-use super::markers::is_marker;
 use super::nested::{Digest, List, Map, Member, Role, Shape, scalar};
 use super::numbers::Numbers;
 use super::redact::names;
 use super::sample::{Sample, head};
-use super::scratch::Written;
-use super::wide::{self, trimmed};
-use super::{attempts, elements, emptiness, mask, nothing, pending};
+use super::wide::trimmed;
+use super::{attempts, elements, faults};
 
 /// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
 /// this bounds what one span can cost.
@@ -148,6 +147,7 @@ impl<'h> Reader<'h> {
         if !self.json_in(text) {
             self.text(text, text.len());
             self.told.refuses = self.is_output && refuses(text);
+            self.told.denies |= self.is_output && faults::are_shown_in(text);
             self.write(|sample| sample.whole_text(head(text)));
         }
     }
@@ -254,61 +254,6 @@ impl<'h> Reader<'h> {
         self.text(text, text.len() + 2);
     }
 
-    fn text(&mut self, text: &str, bytes: usize) {
-        if mask::is_object_address(text) {
-            self.told = scalar(VOLATILE, bytes, Shape::Nothing);
-            return;
-        }
-        let names_element = std::mem::take(&mut self.names_element);
-        let meant = if names_element {
-            elements::without_snapshot(text)
-        } else {
-            text
-        };
-        self.told = scalar(hash::text(meant), bytes, Shape::Text);
-        if self.is_output {
-            self.mask(text);
-            if self.told.masked == self.told.hash {
-                self.plain_bytes += text.len();
-            }
-            self.told.empty = emptiness::says_there_is_nothing(text, self.how.empty_phrases);
-            let is_silent = self.told.empty && nothing::says_no_output(text);
-            self.told.bytes *= usize::from(!is_silent);
-            self.told.pending = pending::is_under_way(text);
-            self.told.doing = pending::is_doing(text);
-            self.told.denies = pending::says_failed(text);
-        } else {
-            self.told.empty = trimmed(text).is_empty();
-            self.told.hidden = is_marker(text);
-        }
-    }
-
-    /// Hashes a result's text, which was read last, with its volatile parts masked; and the same without numbers, where it is
-    /// short enough to be no more than a line or two of state.
-    fn mask(&mut self, text: &str) {
-        let (read, rest) = text.split_at(head(text).len());
-        // Whatever is masked or taken out holds a digit, and many texts have none.
-        if !wide::any(read.as_bytes(), |byte| byte.is_ascii_digit()) {
-            return;
-        }
-        let mut masked = mask::text(read);
-        if self.says_no {
-            masked = attempts::left_out(masked);
-        }
-        if let Written::Anew(masked) = &masked {
-            self.told.masked = if rest.is_empty() {
-                hash::text(masked)
-            } else {
-                mix(hash::text(masked), hash::text(rest))
-            };
-        }
-        let without_numbers = (text.len() <= NUMBERS_TEXT_BYTES_MAX)
-            .then(|| self.numbers.take_out(&masked))
-            .flatten();
-        let frame = without_numbers.map(|frame| hash::text(&frame));
-        self.told.frame = frame.unwrap_or(self.told.masked);
-    }
-
     pub(super) fn open_list(&mut self) -> List {
         self.write(|sample| sample.sign("["));
         self.lists += 1;
@@ -340,6 +285,7 @@ impl<'h> Reader<'h> {
         list.bytes += item.bytes;
         list.count += 1;
         list.filled |= !item.empty;
+        list.faulty |= item.faulty;
     }
 
     pub(super) fn close_list(&mut self, list: &List) {
@@ -361,6 +307,8 @@ impl<'h> Reader<'h> {
             masked: mix(LIST ^ list.count, list.masked),
             frame: mix(LIST ^ list.count, list.frame),
             empty: !list.filled,
+            denies: list.faulty,
+            faulty: list.faulty,
             ..scalar(hash, bytes, Shape::List)
         };
     }
@@ -394,8 +342,10 @@ impl<'h> Reader<'h> {
         if self.is_output {
             let is_payload = self.how.payload_fields.iter().any(|field| field == key);
             map.members.add(key, value, is_volatile, is_payload);
+            map.fault.add(key, value);
         }
-        let counts_attempts = self.says_no && attempts::NAMES.contains(&key);
+        let is_aside = || attempts::NAMES.contains(&key) || faults::is_place(key);
+        let counts_attempts = self.says_no && is_aside();
         let is_drawn = counts_attempts || (!self.is_output && DRAWN.contains(&key));
         if value.shape == Shape::Nothing || is_volatile || is_drawn {
             self.sample.take_back(member.place);
@@ -441,7 +391,8 @@ impl<'h> Reader<'h> {
                 map.count == 0
             },
             pending: map.pending,
-            denies: map.denies,
+            denies: map.denies || map.is_faulty(),
+            faulty: map.is_faulty(),
             shape: Shape::Map,
             ..Digest::default()
         };

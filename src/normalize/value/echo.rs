@@ -21,7 +21,7 @@ const SAID_BYTES: RangeInclusive<usize> = 10..=SAMPLE_BYTES_MAX;
 const SAID_MAX: usize = 8;
 
 /// What stands for an argument that a result repeats.
-const ECHO: &str = "it";
+pub(super) const ECHO: &str = "it";
 
 /// A result with a word in the place of what the arguments, as JSON, said.
 pub(super) fn without_echo<'t>(result: &'t str, arguments: &str) -> Cow<'t, str> {

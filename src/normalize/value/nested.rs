@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::beside::{Beside, Words};
 use super::digest::VOLATILE;
 use super::emptiness::{Members, tells_mishaps};
+use super::faults::Fault;
 use super::hash::mix;
 use super::items::Items;
 use super::redact::names;
@@ -29,7 +30,7 @@ pub(super) enum Shape {
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "six facts that do not depend on each other"
+    reason = "seven facts that do not depend on each other"
 )]
 pub(super) struct Digest {
     pub(super) hash: u64,
@@ -46,6 +47,8 @@ pub(super) struct Digest {
     pub(super) doing: bool,
     /// Of a result: it is a verdict that says no.
     pub(super) denies: bool,
+    /// Of a result: there are grave faults in it, as compilers tell them.
+    pub(super) faulty: bool,
     /// Of a result that is a text: it is short and in words of refusal.
     pub(super) refuses: bool,
     /// Of arguments: a marker that stands for a hidden text.
@@ -76,6 +79,7 @@ pub(super) fn scalar(hash: u64, bytes: usize, shape: Shape) -> Digest {
         pending: false,
         doing: false,
         denies: false,
+        faulty: false,
         refuses: false,
         hidden: false,
         shape,
@@ -103,6 +107,8 @@ pub(super) struct List {
     pub(super) bytes: usize,
     pub(super) count: u64,
     pub(super) filled: bool,
+    /// Of a result: an item tells of grave faults.
+    pub(super) faulty: bool,
     /// Of a result: what is kept of the items one by one.
     pub(super) items: Items,
     /// Of arguments: where the next item stands in the sample.
@@ -129,6 +135,10 @@ pub(super) struct Map {
     /// A member says that it did not go well, and another one lists faults: both together are a verdict.
     goes_wrong: bool,
     has_faults: bool,
+    /// What the members say of a fault that it may be.
+    pub(super) fault: Fault,
+    /// A member tells of grave faults.
+    faulty: bool,
     /// Of arguments: whether these are a shell's.
     pub(super) beside: Beside,
     /// Of arguments: a member names a secret that another one holds.
@@ -204,6 +214,7 @@ impl Map {
         self.goes_wrong |= value.is_no() && matches!(key, "success" | "ok");
         self.has_faults |= value.shape == Shape::List && !value.empty && tells_mishaps(key);
         self.denies |= self.goes_wrong && self.has_faults;
+        self.faulty |= value.faulty;
         self.has_passage |= value.shape == Shape::Text && value.bytes >= PASSAGE_BYTES_MIN;
         let (masked, frame) = match role {
             Role::Volatile => (VOLATILE, VOLATILE),
@@ -236,6 +247,11 @@ impl Map {
         self.count -= 1;
     }
 
+    /// Whether it is a grave fault, as compilers tell them, or holds some.
+    pub(super) fn is_faulty(&self) -> bool {
+        self.faulty || self.fault.is_told()
+    }
+
     /// The hashes of the members without volatile text, and without numbers as well. What was asked is no part of an answer
     /// that holds more, nor is how well a passage fits what was asked a part of the passage.
     pub(super) fn told(&self) -> (u64, u64) {
@@ -253,8 +269,21 @@ impl Map {
 }
 
 /// Members that say of what was checked whether it will do.
-const VERDICTS: [&str; 9] = [
-    "passed", "pass", "valid", "is_valid", "isValid", "approved", "accepted", "relevant", "correct",
+const VERDICTS: [&str; 14] = [
+    "passed",
+    "pass",
+    "valid",
+    "is_valid",
+    "isValid",
+    "approved",
+    "accepted",
+    "allowed",
+    "permitted",
+    "authorized",
+    "granted",
+    "eligible",
+    "relevant",
+    "correct",
 ];
 
 /// Members that say of what was begun whether it has come to its end.

@@ -4,6 +4,7 @@
 //! says little then. Only what the result itself is about counts: the state of an item in a list is that of the item.
 
 mod doing;
+mod tables;
 mod told;
 
 use std::iter;
@@ -113,7 +114,7 @@ const STILL: &str = " is still ";
 /// Longest text that is a state or such a sentence.
 const SENTENCE_BYTES_MAX: usize = 128;
 
-/// How much of a text is looked at for elements, and of a table for states.
+/// How much of a text is looked at for elements, and of what systemd shows for states.
 const ELEMENTS_BYTES_MAX: usize = 1_024;
 
 /// Whether a text is such a state, a sentence that says so, or begins with elements of which one holds such a state.
@@ -125,7 +126,7 @@ pub(super) fn says_pending(text: &str) -> bool {
     is_pending(text.as_bytes())
         || says_still(text)
         || says_so_abroad(text)
-        || (text.starts_with("NAME ") && shows_pods_to_be(text))
+        || tables::shows_pods_to_be(text)
 }
 
 /// The same of a result, which may say so in ordinary words, too: such words of a refusal are why it was refused.
@@ -138,15 +139,6 @@ pub(super) fn is_doing(state: &str) -> bool {
     doing::is_doing(state)
 }
 
-/// States of Kubernetes' pods whose containers are being made. One that is `Pending` may have no node to go to.
-const MAKING: [&str; 3] = [" ContainerCreating ", " PodInitializing ", " Init:"];
-
-/// Whether a table, as `kubectl` prints it, shows a pod that is being made.
-fn shows_pods_to_be(table: &str) -> bool {
-    let shown = cut(table, ELEMENTS_BYTES_MAX);
-    MAKING.iter().any(|state| shown.contains(state))
-}
-
 /// Whether a short text is a sentence of another language that says so.
 fn says_so_abroad(text: &str) -> bool {
     if text.len() > SENTENCE_BYTES_MAX {
@@ -156,8 +148,13 @@ fn says_so_abroad(text: &str) -> bool {
     wide::any(text.as_bytes(), |byte| byte == b' ' || byte >= 0x80) && SENTENCES.is_said_in(text)
 }
 
+/// Whether a word is the state of a pod's that fails.
+pub(super) fn is_failing_state(word: &str) -> bool {
+    tables::is_failing_state(word)
+}
+
 /// Whether a text is the state of what has ended and failed, or what systemd shows of a unit that did or is started anew and anew,
-/// or GitHub's program of a run.
+/// Kubernetes of a pod, Docker of a container, or GitHub's program of a run.
 pub(super) fn says_failed(text: &str) -> bool {
     if let Some(unit) = text.strip_prefix("\u{25cf} ") {
         let shown = cut(unit, ELEMENTS_BYTES_MAX);
@@ -167,6 +164,7 @@ pub(super) fn says_failed(text: &str) -> bool {
         || FAILED.iter().any(|state| text.eq_ignore_ascii_case(state))
         || (text.contains('\t') && is_failed_row(text))
         || is_verdict(text)
+        || tables::shows_failing(text)
         || (text.starts_with("X ") && cut(text, SENTENCE_BYTES_MAX).contains(RUN))
 }
 
@@ -185,13 +183,17 @@ fn is_verdict(text: &str) -> bool {
 const VERDICT_WORDS_MAX: usize = 2;
 
 /// States of what has ended and failed, and verdicts that say no, in lower case.
-const FAILED: [&str; 8] = [
+const FAILED: [&str; 12] = [
     "fail",
     "failed",
     "failure",
     "error",
     "crashed",
     "rejected",
+    "denied",
+    "deny",
+    "declined",
+    "refused",
     "changes_requested",
     "request_changes",
 ];

@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use super::echo::ECHO;
+
 /// Longest ending of a file's name, in bytes.
 const ENDING_BYTES_MAX: usize = 6;
 
@@ -50,7 +52,26 @@ pub(super) fn without_places(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Whether a text ends in a file's name and a sign behind which its line stands: `a.py:`, `a.ts(`, `A.java:[`, `Dockerfile:`.
+/// Whether a line ends, as far as it goes, in where something stands in a file: `src/a.ts:12:5 - `, `[Line 12] `, or the line and
+/// the column that a linter writes before what it says: `  12:5  `.
+pub(super) fn ends_in_place(line: &str) -> bool {
+    let is_behind = |sign: char| matches!(sign, ' ' | ':' | '-' | '\u{2013}' | ')' | ']' | '|');
+    let number = line.trim_end_matches(is_behind);
+    let before = number.trim_end_matches(is_digit);
+    if before.len() == number.len() {
+        return false;
+    }
+    let line_before = before.trim_end_matches([':', ',', ' ']);
+    let column = line_before.trim_end_matches(is_digit);
+    let has_column = column.len() < line_before.len() && line_before.len() < before.len();
+    let is_margin = || column.len() >= 2 && column.bytes().all(|sign| sign == b' ');
+    follows_file(before)
+        || follows_word(before)
+        || (has_column && (follows_file(column) || follows_word(column) || is_margin()))
+}
+
+/// Whether a text ends in a file's name and a sign behind which its line stands: `a.py:`, `a.ts(`, `A.java:[`, `Dockerfile:`. A
+/// file that the arguments name is not shown by its name.
 fn follows_file(before: &str) -> bool {
     let before = before.strip_suffix('[').unwrap_or(before);
     let Some(name) = before.strip_suffix([':', '(']) else {
@@ -61,6 +82,9 @@ fn follows_file(before: &str) -> bool {
     let (stem, word) = name.split_at(name.len() - ending);
     if word.ends_with("file") && word.starts_with(char::is_uppercase) {
         return true;
+    }
+    if word == ECHO {
+        return !stem.ends_with(|sign: char| sign.is_alphanumeric());
     }
     (1..=ENDING_BYTES_MAX).contains(&ending)
         && stem

@@ -1,0 +1,74 @@
+//! What is kept of texts.
+
+use std::borrow::Cow;
+
+use super::super::hash::{self, mix};
+use super::super::markers::is_marker;
+use super::super::nested::{Shape, scalar};
+use super::super::sample::head;
+use super::super::scratch::Written;
+use super::super::wide::{self, trimmed};
+use super::super::{attempts, elements, emptiness, mask, nothing, pending, places};
+use super::{NUMBERS_TEXT_BYTES_MAX, Reader, VOLATILE};
+
+impl Reader<'_> {
+    pub(super) fn text(&mut self, text: &str, bytes: usize) {
+        if mask::is_object_address(text) {
+            self.told = scalar(VOLATILE, bytes, Shape::Nothing);
+            return;
+        }
+        let names_element = std::mem::take(&mut self.names_element);
+        let meant = if names_element {
+            elements::without_snapshot(text)
+        } else {
+            text
+        };
+        self.told = scalar(hash::text(meant), bytes, Shape::Text);
+        if self.is_output {
+            self.mask(text);
+            if self.told.masked == self.told.hash {
+                self.plain_bytes += text.len();
+            }
+            self.told.empty = emptiness::says_there_is_nothing(text, self.how.empty_phrases);
+            let is_silent = self.told.empty && nothing::says_no_output(text);
+            self.told.bytes *= usize::from(!is_silent);
+            self.told.pending = pending::is_under_way(text);
+            self.told.doing = pending::is_doing(text);
+            self.told.denies = pending::says_failed(text);
+        } else {
+            self.told.empty = trimmed(text).is_empty();
+            self.told.hidden = is_marker(text);
+        }
+    }
+
+    /// Hashes a result's text, which was read last, with its volatile parts masked; and the same without numbers, where it is
+    /// short enough to be no more than a line or two of state.
+    fn mask(&mut self, text: &str) {
+        let (read, rest) = text.split_at(head(text).len());
+        // Whatever is masked or taken out holds a digit, and many texts have none.
+        if !wide::any(read.as_bytes(), |byte| byte.is_ascii_digit()) {
+            return;
+        }
+        let placed = if self.says_no {
+            places::without_places(read)
+        } else {
+            Cow::Borrowed(read)
+        };
+        let mut masked = mask::text(&placed);
+        if self.says_no {
+            masked = attempts::left_out(masked);
+        }
+        if self.says_no || matches!(masked, Written::Anew(_)) {
+            self.told.masked = if rest.is_empty() {
+                hash::text(&masked)
+            } else {
+                mix(hash::text(&masked), hash::text(rest))
+            };
+        }
+        let without_numbers = (text.len() <= NUMBERS_TEXT_BYTES_MAX)
+            .then(|| self.numbers.take_out(&masked))
+            .flatten();
+        let frame = without_numbers.map(|frame| hash::text(&frame));
+        self.told.frame = frame.unwrap_or(self.told.masked);
+    }
+}

@@ -1,0 +1,115 @@
+//! Faults that compilers and linters find: the same after each edit, wherever they stand by now, fewer of them, and those of files
+//! on which nobody works.
+
+use serde_json::{Value, json};
+
+use crate::support::{call, check, is_warned_of};
+
+const FILES: [&str; 6] = ["anchor", "bridge", "canal", "delta", "ferry", "gorge"];
+
+fn edit(file: &str, number: usize) -> Value {
+    json!({"kind": "tool_call", "agent": "a", "tool": "edit_file", "output": "The file was changed.",
+        "input": {"path": format!("src/{file}.ts"), "old": format!("let a{number} = load(cart);"),
+            "new": format!("const {} = load(cart, {number});", FILES[number % FILES.len()])}})
+}
+
+fn look(tool: &str, input: &Value, output: &str) -> Value {
+    json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": input, "output": output})
+}
+
+/// Edits of a file, each with a look behind it.
+fn edits(look: &dyn Fn(usize) -> Value) -> Vec<Value> {
+    let numbers = 0..FILES.len();
+    numbers
+        .flat_map(|number| [edit("cart", number), look(number)])
+        .collect()
+}
+
+const WRONG: [&str; 6] = [
+    "Property `id` does not exist on type `User`.",
+    "Cannot find name `Order`.",
+    "Expected 2 arguments, but got 1.",
+    "Unused label `next`.",
+    "Object is possibly null.",
+    "The return type is missing.",
+];
+
+/// Faults as an editor lists them.
+fn listed(line: usize, wrong: &[&str]) -> String {
+    let faults: Vec<_> = wrong
+        .iter()
+        .map(|what| json!({"line": line, "severity": "error", "message": what}))
+        .collect();
+    json!({"diagnostics": faults}).to_string()
+}
+
+/// Faults as a compiler prints them.
+fn printed(line: usize, wrong: &[&str]) -> String {
+    let faults = wrong.iter();
+    let faults: Vec<_> = faults
+        .map(|what| format!("src/cart.ts:{line}:5 - error TS2339: {what}"))
+        .collect();
+    faults.join("\n")
+}
+
+/// Given the same faults after each edit, some lines further down, they are found, in a list or in lines; fewer ones, or others,
+/// are headway.
+#[test]
+fn faults_that_stay() {
+    let asked = json!({"path": "src/cart.ts"});
+    for show in [listed, printed] {
+        let same = |number: usize| look("get_diagnostics", &asked, &show(12 + number, &WRONG[..2]));
+        assert!(is_warned_of(&edits(&same)));
+        let fewer = |number: usize| look("get_diagnostics", &asked, &show(12, &WRONG[number..]));
+        check(&edits(&fewer), &[]);
+        let others = |number: usize| {
+            look(
+                "get_diagnostics",
+                &asked,
+                &show(12, &WRONG[number..=number]),
+            )
+        };
+        check(&edits(&others), &[]);
+    }
+}
+
+/// Given an edit that shows the faults of its file itself, which are the same each time, that is found.
+#[test]
+fn faults_that_an_edit_shows() {
+    let shown = |wrong: &dyn Fn(usize) -> usize| -> Vec<Value> {
+        let shown = |number: usize| {
+            let mut edit = edit("cart", number);
+            let faults = printed(12 + number, &WRONG[..wrong(number)]);
+            edit["output"] = json!(format!("The file was changed. Diagnostics:\n{faults}"));
+            edit
+        };
+        (0..10).map(shown).collect()
+    };
+    check(&shown(&|_| 2), &["same_error"]);
+    check(&shown(&|number| 6 - number % 6), &[]);
+}
+
+/// Given warnings that nobody minds, or faults of a file that nobody works on, after each edit of another file, the work goes on;
+/// where a file is changed over and over, it does not.
+#[test]
+fn faults_of_other_files() {
+    let old = "src/legacy.ts:12:5 - error TS2339: Property `id` does not exist on type `User`.\n\n\
+               Found 1 error in src/legacy.ts:12\n";
+    let listed = r#"[{"file":"src/legacy.ts","line":12,"severity":"error","message":"Property `id` does not exist."}]"#;
+    let warned =
+        r#"[{"file":"src/legacy.ts","line":12,"severity":"warning","message":"It is old."}]"#;
+    let checks = [
+        call("bash", "npx tsc --noEmit", old),
+        look("get_diagnostics", &json!({}), listed),
+        look("get_diagnostics", &json!({}), warned),
+    ];
+    for (checked, is_found) in checks.iter().zip([true, true, false]) {
+        let files = FILES.iter().enumerate();
+        let each: Vec<_> = files
+            .flat_map(|(number, file)| [edit(file, number), checked.clone()])
+            .collect();
+        check(&each, &[]);
+        let same = edits(&|_| checked.clone());
+        assert_eq!(is_warned_of(&same), is_found, "{checked}");
+    }
+}
