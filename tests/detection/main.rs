@@ -5,6 +5,7 @@
 
 mod amounts;
 mod batches;
+mod begun_again;
 mod beside;
 mod calibrate;
 mod deeds;

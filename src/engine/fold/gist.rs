@@ -39,6 +39,7 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
     let mut before = "";
     let text = without_echo(&failure.text, arguments);
     let text = without_ids(&text);
+    let text = without_times(&text);
     let text = without_durations(&text);
     // How much is shown is no part of what was asked, and its number may be one of those that the error tells.
     let (text, arguments) = (without_amounts(&text), without_amounts(arguments));
@@ -49,6 +50,7 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
         let is_place = PLACES
             .iter()
             .any(|place| before.eq_ignore_ascii_case(place));
+        let is_place = is_place && word.starts_with(|sign: char| sign.is_ascii_digit());
         !is_place && !is_id(word) && !said(word)
     });
     let (hash, count) = own.fold((0, 0), |(hash, count), word| {
@@ -102,6 +104,35 @@ fn without_ids(text: &str) -> Cow<'_, str> {
     let words = text.split_inclusive(is_apart).map(|word| {
         let bare = word.trim_end_matches(is_apart);
         if is_id(bare) {
+            &word[bare.len()..]
+        } else {
+            word
+        }
+    });
+    Cow::Owned(words.collect())
+}
+
+/// An error's text without times of day, and the days before them: when each line of a log was written.
+fn without_times(text: &str) -> Cow<'_, str> {
+    let is_apart = |sign: char| sign.is_whitespace() || "[](){}<>\"'|=".contains(sign);
+    let is_digits = |part: &str, count: usize| {
+        part.len() == count && part.bytes().all(|digit| digit.is_ascii_digit())
+    };
+    let is_time = |word: &str| {
+        let clock = word.split_once('T').map_or(word, |(_, clock)| clock);
+        let mut parts = clock.splitn(3, ':');
+        let (hours, minutes) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+        let seconds = parts.next().unwrap_or("");
+        is_digits(hours, 2)
+            && is_digits(minutes, 2)
+            && seconds.starts_with(|sign: char| sign.is_ascii_digit())
+    };
+    if !text.contains(':') || !text.split(is_apart).any(is_time) {
+        return Cow::Borrowed(text);
+    }
+    let words = text.split_inclusive(is_apart).map(|word| {
+        let bare = word.trim_end_matches(is_apart);
+        if is_time(bare) {
             &word[bare.len()..]
         } else {
             word
@@ -175,8 +206,37 @@ pub(crate) fn tells_nothing(error: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{gist, without_durations};
+    use super::{gist, without_durations, without_times};
     use crate::engine::event::Failure;
+
+    /// Given errors that say when they were met, that is left out; places in files stay.
+    #[test]
+    fn times_are_left_out() {
+        for (text, rest) in [
+            ("[2026-11-20T10:00:15.523+0000] it failed", "[] it failed"),
+            ("at 10:00:13, it failed", "at  it failed"),
+            ("src/a.py:12:5: it failed", "src/a.py:12:5: it failed"),
+            ("verse 10:13", "verse 10:13"),
+        ] {
+            assert_eq!(without_times(text), rest);
+        }
+    }
+
+    /// Given what failed at a place, another place makes it no other failure, and another name does.
+    #[test]
+    fn names_behind_columns_tell() {
+        let gist_of = |text: &str| {
+            let failure = Failure {
+                text: text.into(),
+                masked: 0,
+                transient: false,
+            };
+            gist(&failure, "{}")
+        };
+        let missing = |column: &str| gist_of(&format!("no such thing as column {column} in it"));
+        assert_eq!(missing("12"), missing("31"));
+        assert_ne!(missing("size"), missing("price"));
+    }
 
     /// Given errors that say how long something took, that is left out; versions, counts and names with digits stay.
     #[test]

@@ -249,7 +249,8 @@ impl Fold {
     }
 
     /// Whether a call that failed so often, and those of the tool before it, go through a list, each about the next number, of
-    /// which more may fail in the same way.
+    /// which more may fail in the same way. Where the same is asked for between them and brings something new each time, that is
+    /// where the number comes from: the next build of one job.
     pub(crate) fn fails_through_list(&self, judged: &Judged<'_>, count: u64) -> bool {
         if judged.outcome != Outcome::Failed || count >= LISTED_FAILURES_MIN {
             return false;
@@ -261,10 +262,23 @@ impl Fold {
             if !counts_up(&mark.sample, next) {
                 break;
             }
+            if self.begins_between(mark) {
+                return false;
+            }
             listed += 1;
             next = &mark.sample;
         }
         listed >= LISTED_MIN
+    }
+
+    /// Whether something new came after a call of what was asked for before it in the very same words.
+    fn begins_between(&self, mark: &CallMark) -> bool {
+        let is_after = |other: &&CallMark| other.span != mark.span;
+        let mut after = self.recent.iter().rev().take_while(is_after);
+        after.any(|other| {
+            let mut same = self.recent.of_key(other.key());
+            other.outcome == Outcome::Fresh && same.nth(1).is_some()
+        })
     }
 
     /// Whether the call went well, and the same call failed the last time.

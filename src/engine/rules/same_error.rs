@@ -8,7 +8,8 @@
 //! that may pass by themselves: without a pause and without a call of the tool that went well, they do not. Twice as many times in
 //! a row the same short answer in words of refusal (`The command was blocked.`) to other arguments each time, of a tool whose name
 //! does not say that it looks; or the same verdict of a tool that writes (`{"approved": false}`, an edit that shows the same faults
-//! of its file).
+//! of its file). And one more than usual to calls that differ in a long number alone, whatever else the tool brought in between,
+//! where something else is asked for in the same words each time: a job is started anew, and its log is read.
 //!
 //! # Why it matters
 //! The cause is one and stays: a credential, a server, a missing package, a way of asking that the tool does not take. Trying in
@@ -24,7 +25,7 @@
 //! mended the cause. Three times as many are needed of one command, the only one of its tool that fails, where something else was
 //! called in between and something was printed before the error that was not printed before. Tests of which some passed count
 //! for nothing where each run is of another thing, such as another version. Where each call is about the next number of a list
-//! (seed 1, 2, 3), eight must fail. A failure of a file counts for nothing
+//! (seed 1, 2, 3), eight must fail, unless the same words bring the next number each time. A failure of a file counts for nothing
 //! where other ones are changed, each once, as long as it is no test. A new result of the tool starts the count anew, and so does
 //! one call that went well with another thing in the same form, as of a batch in which every third item fails; the calls of one
 //! model answer count once.
@@ -48,6 +49,7 @@ const RULE: Rule = Rule::SameError;
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.same_error.as_ref()?;
     if judged.outcome != Outcome::Failed {
+        fold.tallies.end(RULE, form_key(judged));
         fold.tallies.end(RULE, passing(judged));
         fold.tallies.end(RULE, ANY_TOOL);
     }
@@ -85,8 +87,70 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
             None
         }
         Some(finding) => Some(finding),
-        None => of_any_tool,
+        None => of_any_tool.or_else(|| observe_form(fold, judged, (error, gist), settings.calls)),
     }
+}
+
+/// The key of what is counted of a tool's failures to calls of one form.
+fn form_key(judged: &Judged<'_>) -> u64 {
+    mix(mix(judged.tool_hash, judged.shape), 5)
+}
+
+/// Shortest number that tells one attempt from the next: that of a job, or of a run.
+const NUMBER_BYTES_MIN: usize = 5;
+
+/// A failure of what was begun once more and has another number each time, the same as before, whatever else the tool did and
+/// brought meanwhile: each time, a job is started and its log is read.
+fn observe_form(
+    fold: &mut Fold,
+    judged: &Judged<'_>,
+    (error, gist): (u64, u64),
+    calls: u32,
+) -> Option<Finding> {
+    let is_of_form = |mark: &&CallMark| mark.shape == judged.shape;
+    let before = fold.recent.of_tool(judged.tool_hash).find(is_of_form);
+    let sample = judged.call.input.sample();
+    let is_again = fold.recent.of_key(judged.key).next().is_some();
+    if is_again || before.is_some_and(|mark| !has_another_number(&mark.sample, sample)) {
+        return None;
+    }
+    let key = form_key(judged);
+    let (error, gist) = (mix(error, 0), mix(gist, 1));
+    let tally = fold.tallies.of(RULE, key);
+    let number = tally.number;
+    if !tally.seen.contains(&error) && !tally.seen.contains(&gist) {
+        tally.clear();
+    }
+    tally.see(error);
+    tally.see(gist);
+    let is_first = tally.count == 0;
+    if tally.has_counted_round(judged) || !(is_first || begins_once_more(fold, judged, number)) {
+        return None;
+    }
+    let tally = fold.tallies.of(RULE, key);
+    tally.add(judged);
+    (tally.count > calls).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
+}
+
+/// Whether two calls of one form differ in a number that tells one attempt from the next.
+fn has_another_number(left: &str, right: &str) -> bool {
+    fn numbers(text: &str) -> impl Iterator<Item = &str> {
+        text.split(|sign: char| !sign.is_ascii_digit())
+            .filter(|number| !number.is_empty())
+    }
+    let mut pairs = numbers(left).zip(numbers(right));
+    pairs.any(|(left, right)| left != right && left.len().min(right.len()) >= NUMBER_BYTES_MIN)
+}
+
+/// Whether something was asked for since a call of this number that was asked for before it in the same words.
+fn begins_once_more(fold: &Fold, judged: &Judged<'_>, number: u64) -> bool {
+    let since = judged.number.saturating_sub(number + 1) as usize;
+    let start = fold.recent.len().saturating_sub(since);
+    let mut newest = fold.recent.iter().skip(start);
+    newest.any(|mark| {
+        let mut before = fold.recent.iter().take(start);
+        mark.has_key && before.any(|other| other.key() == mark.key())
+    })
 }
 
 /// A success of the tool ends the count, whatever the error was: the key is that of the tool alone. Not one of an agent who did not

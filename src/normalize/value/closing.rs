@@ -61,7 +61,34 @@ pub(in crate::normalize) fn last_lines_within(
 pub(super) fn closes_with_failure(text: &str) -> bool {
     let mut lines = last_lines(text);
     let last = lines.next().filter(|_| lines.next().is_some());
-    last.is_some_and(begins_closing)
+    last.is_some_and(|last| begins_closing(last) || closes_job(last))
+}
+
+/// How services that run jobs close the log of one that failed: Jenkins, and within a line GitHub.
+const JOB_FAILED: &str = "Finished: FAILURE";
+const JOB_ERROR: &str = "##[error]";
+
+/// What stands before the code with which a process ended.
+const CODES: [&str; 5] = [
+    "exit code ",
+    "exit status ",
+    "exited with code ",
+    "exited with status ",
+    "return code ",
+];
+
+/// Whether a line says that a job has failed, or ends with the code of a process that did.
+fn closes_job(line: &str) -> bool {
+    let line = line.trim_end_matches(['.', ')', ' ']);
+    let before = line.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    let code = &line[before.len()..];
+    let is_failed = code.bytes().any(|digit| digit != b'0');
+    line == JOB_FAILED
+        || line.contains(JOB_ERROR)
+        || (is_failed
+            && CODES
+                .iter()
+                .any(|words| before.replace(':', "").ends_with(words)))
 }
 
 /// Whether a line begins with one of [`CLOSINGS`].
@@ -104,6 +131,23 @@ mod tests {
             }
         }
         assert!(!closes_with_failure("error: no\\nmended\\n\""));
+        for last in [
+            "Finished: FAILURE",
+            "job\tstep\t##[error]Process completed with exit code 1.",
+            "INFO - Task exited with return code 1",
+            "(exit status: 2)",
+        ] {
+            assert!(closes_with_failure(&format!("made\n{last}")), "{last}");
+        }
+        for last in [
+            "Finished: SUCCESS",
+            "It exited with code 0.",
+            "code 1",
+            "7",
+            "",
+        ] {
+            assert!(!closes_with_failure(&format!("made\n{last}")), "{last}");
+        }
         assert_eq!(without_blank_end("\\n\""), "");
         assert_eq!(without_blank_end("C:\\net"), "C:\\net");
     }

@@ -169,14 +169,32 @@ pub(crate) fn end_of_traceback(text: &str) -> Option<&str> {
     TRACEBACK.find(text.as_bytes())?;
     let mut lines = last_lines(text).map(str::trim);
     let last = lines.find(|line| !is_remark(line))?;
-    names_exception(last).then_some(last)
+    (names_exception(last) || names_class(last)).then_some(last)
 }
 
-/// Whether a line says more about the error before it: nothing, a word in capitals and what it is about, or something in
-/// brackets.
+/// `psycopg2.errors.UndefinedColumn: …`: the name of a class within a module, as the last line of a traceback begins.
+fn names_class(line: &str) -> bool {
+    let name = line.split_once(": ").map_or("", |(name, _)| name);
+    let is_part = |part: &str| {
+        let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+        !part.is_empty() && part.chars().all(is_name)
+    };
+    name.split('.').all(is_part)
+        && name
+            .rsplit_once('.')
+            .is_some_and(|(_, class)| class.starts_with(char::is_uppercase))
+}
+
+/// Whether a line says more about the error before it: nothing, a word in capitals, perhaps with a number, and what it is about,
+/// or something in brackets.
 fn is_remark(line: &str) -> bool {
+    let is_capital = |letter: u8| letter.is_ascii_uppercase();
     let is_named = line.split_once(": ").is_some_and(|(name, _)| {
-        !name.is_empty() && name.bytes().all(|letter| letter.is_ascii_uppercase())
+        let word = name.split_once(' ').map_or(name, |(word, number)| {
+            let is_number = number.bytes().all(|digit| digit.is_ascii_digit());
+            if is_number { word } else { "" }
+        });
+        !word.is_empty() && word.bytes().all(is_capital)
     });
     line.is_empty() || is_named || is_bracketed(line)
 }
@@ -431,6 +449,14 @@ mod tests {
             None,
         );
         check("ran\nValueError: no", None);
+        check(
+            "Traceback (most recent call last):\n  File\npsycopg2.errors.UndefinedColumn: no column\nLINE 1: select a",
+            Some("psycopg2.errors.UndefinedColumn: no column"),
+        );
+        check(
+            "ran\nTraceback (most recent call last):\n  File\nIt ends here. So: it does",
+            None,
+        );
         check(
             "Traceback (most recent call last):\n  File\nsql.Error: no table\nDETAIL:  a is not there.\n\n[SQL: SELECT a]\n(Background: b)",
             Some("sql.Error: no table"),

@@ -244,6 +244,7 @@ impl Word {
                 .or_else(|| self.age(bytes))
                 .or_else(|| self.rate(bytes))
                 .or_else(|| self.numbered(bytes))
+                .or_else(|| self.steps(bytes))
         } else {
             self.pid(bytes)
         };

@@ -31,6 +31,9 @@ const NUMBERED: [(&[u8], &[u8]); 9] = [
     (b"\"resourceVersion\":\"", b"\""),
 ];
 
+/// What Gradle calls the steps of a build, behind their number.
+const STEPS: &[u8] = b" actionable task";
+
 /// Least, mean, most and spread of how long packets took.
 const ROUND_TRIP_NUMBERS: usize = 4;
 
@@ -128,6 +131,15 @@ impl Word {
         }
         let is_last = bytes[to..].starts_with(b" ms");
         is_last.then(|| self.replaced(to + 3, DURATION))
+    }
+
+    /// `5 actionable tasks: 2 executed, 3 up-to-date`: how many of a build's steps had been done before, to the end of the line.
+    pub(super) fn steps(&self, bytes: &[u8]) -> Option<Volatile> {
+        if self.classes != DIGIT || !bytes[self.end..].starts_with(STEPS) {
+            return None;
+        }
+        let to = skip(bytes, self.end, |byte| *byte != b'\n');
+        Some(self.replaced(to, DURATION))
     }
 
     /// A number that stands in one of [`NUMBERED`].
@@ -288,6 +300,10 @@ mod tests {
         check(
             "bash: line 1: 4711 Segmentation fault (core dumped) ./a",
             "bash: line 1: <pid> Segmentation fault (core dumped) ./a",
+        );
+        check(
+            "BUILD FAILED in 3s\n5 actionable tasks: 2 executed, 3 up-to-date\n",
+            "BUILD FAILED in <duration>\n<duration>\n",
         );
         check("Cell In[12], line 1", "Cell In[<pid>], line 1");
         check("File \"/tmp/tmp3k_x9q1z.py\"", "File \"/tmp/<id>.py\"");
