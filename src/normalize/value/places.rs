@@ -78,8 +78,11 @@ fn follows_file(before: &str) -> bool {
         return false;
     };
     let letters = name.bytes().rev();
-    let ending = letters.take_while(u8::is_ascii_alphabetic).count();
+    let ending = letters.take_while(u8::is_ascii_alphanumeric).count();
     let (stem, word) = name.split_at(name.len() - ending);
+    if !word.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
+        return false;
+    }
     if word.ends_with("file") && word.starts_with(char::is_uppercase) {
         return true;
     }
@@ -118,8 +121,16 @@ fn is_margin(before: &str, behind: &str) -> bool {
         let rest = column.trim_start_matches(is_digit);
         rest.len() < column.len() && rest.starts_with(' ')
     };
-    (begins_line(line_before) && (behind.trim_start_matches(' ').starts_with('|') || has_column()))
+    let is_shown = || behind.trim_start_matches(' ').starts_with('|') || is_marked_below(behind);
+    (begins_line(line_before) && (is_shown() || has_column()))
         || (is_seconds(behind) && follows_step(before))
+}
+
+/// Whether signs below the rest of a line mark a part of it: `~~~~`.
+fn is_marked_below(behind: &str) -> bool {
+    let mut lines = behind.lines().skip(1);
+    let marks = lines.next().map_or("", str::trim);
+    behind.starts_with(' ') && !marks.is_empty() && marks.chars().all(|sign| "~^".contains(sign))
 }
 
 /// Whether a size in memory goes on here, `12.50 GiB`: how much there was is another each time.
@@ -228,6 +239,10 @@ mod tests {
         check(
             "error[E0425]: no value `x`\n  --> src/main.rs:12:5\n   |\n12 |     x\n",
             "error[E0425]: no value `x`\n  --> src/main.rs::\n   |\n |     x\n",
+        );
+        check(
+            "a.ps1:12 failed\n12   Order.load()\n     ~~~~~\n12   of them",
+            "a.ps1: failed\n   Order.load()\n     ~~~~~\n12   of them",
         );
         check(
             "/src/Cart.java:[31,25] cannot find symbol",
