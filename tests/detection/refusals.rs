@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check, is_warned_of};
+use crate::support::{call, check, is_warned_of, later};
 
 /// Questions that have nothing in common.
 const QUESTIONS: [&str; 6] = [
@@ -416,4 +416,16 @@ fn refusals_of_several_lines() {
         .map(|(number, name)| call("errand", name, &refused(number)))
         .collect();
     check(&asked, &["same_error"]);
+}
+
+/// Given an approval that is asked for each minute until it is given, that it is not yet given is no refusal.
+#[test]
+fn approvals_that_are_waited_for() {
+    let ask = |minute: u64, approved: bool| {
+        let status = if approved { "approved" } else { "pending" };
+        let told = json!({"approved": approved, "status": status}).to_string();
+        later(call("get_approval", "change 7", &told), 60 * minute)
+    };
+    let asked: Vec<_> = (1..10).map(|minute| ask(minute, minute == 9)).collect();
+    check(&asked, &[]);
 }

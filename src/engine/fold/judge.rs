@@ -255,7 +255,7 @@ impl Fold {
             waiting: Waiting::default(),
             pending: says.is_some_and(|value| value.pending),
             moves: policy.progress_aware && stands && self.moved_lately(tool, key, brought.result),
-            denies: says.is_some_and(|value| value.denies),
+            denies: says.is_some_and(|value| value.denies && !value.pending),
             settings: policy.tools.of(tool, call.agent.map(|agent| &**agent)),
         }
     }

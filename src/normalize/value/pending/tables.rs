@@ -25,7 +25,8 @@ pub(super) fn shows_pods_to_be(table: &str) -> bool {
     MAKING.iter().any(|state| shown.contains(state))
 }
 
-/// Whether a table shows a pod or a container that fails: what runs is not what should.
+/// Whether a table shows a container that fails, or pods of which at least half do: what runs is not what should. One of several
+/// may have failed for long, and be nobody's concern.
 pub(super) fn shows_failing(table: &str) -> bool {
     if table.starts_with(CONTAINERS) {
         return cut(table, SHOWN_BYTES_MAX).contains(RESTARTING);
@@ -35,7 +36,16 @@ pub(super) fn shows_failing(table: &str) -> bool {
     }
     let mut lines = cut(table, SHOWN_BYTES_MAX).lines();
     let has_states = lines.next().is_some_and(|head| head.contains(STATUS));
-    has_states && lines.any(|row| row.split_ascii_whitespace().skip(1).any(is_failing_state))
+    if !has_states {
+        return false;
+    }
+    let fails = |row: &str| row.split_ascii_whitespace().skip(1).any(is_failing_state);
+    let (mut rows, mut failing) = (0, 0);
+    for row in lines {
+        rows += 1;
+        failing += usize::from(fails(row));
+    }
+    failing > 0 && failing * 2 >= rows
 }
 
 /// Whether a word is such a state of a pod's: `CrashLoopBackOff`, `ErrImagePull`, `CreateContainerConfigError`, `OOMKilled`.
@@ -77,6 +87,10 @@ mod tests {
         };
         assert!(shows_failing(&containers("Restarting (1) 5 seconds ago")));
         for other in [
+            format!(
+                "{}\nweb-1   1/1   Running   0   9m\nweb-2   1/1   Running   0   9m",
+                pods("Error")
+            ),
             pods("Running"),
             pods("Completed"),
             pods("ContainerCreating"),
