@@ -14,6 +14,7 @@ pub(super) mod gist;
 pub(super) mod handed;
 pub(super) mod headway;
 mod hunting;
+pub(super) mod ids;
 mod in_vain;
 pub(crate) mod judge;
 pub(crate) mod marks;

@@ -226,3 +226,73 @@ fn builds_that_fail_in_other_times() {
         .collect();
     check(&moves, &[]);
 }
+
+/// Given a job that is started anew and whose state says each time that it failed in the same way, that is found by the state
+/// alone; where its log says how each time, and says another thing, it is not, nor is the state of each of several jobs of a queue.
+#[test]
+fn states_of_jobs_that_fail_as_before() {
+    let run = |number: usize| format!("jr_{}f2a91c077d14e0b", number + 1);
+    let state = |number: usize| {
+        let told = json!({"run": {"id": run(number), "state": "FAILED", "message": "No schema was given.", "ExecutionTime": 40 + number}});
+        event(
+            "get_job_run",
+            &json!({"job": "load", "run": run(number)}),
+            &told.to_string(),
+        )
+    };
+    let begun = |number: usize| {
+        event(
+            "start_job_run",
+            &json!({"job": "load"}),
+            &json!({"run": run(number)}).to_string(),
+        )
+    };
+    let each = |between: &dyn Fn(usize) -> Vec<Value>| -> Vec<Value> {
+        (0..7).flat_map(between).collect()
+    };
+    assert!(is_warned_of(&each(&|number| vec![
+        begun(number),
+        state(number)
+    ])));
+    let told = |number: usize| {
+        event(
+            "get_job_log",
+            &json!({"run": run(number)}),
+            &format!("It lacks the {}.", NAMES[number]),
+        )
+    };
+    check(
+        &each(&|number| vec![begun(number), state(number), told(number)]),
+        &[],
+    );
+    let next = |number: usize| {
+        let job = json!({"run": run(number), "title": format!("Load the {}", NAMES[number])});
+        event("get_next_job", &json!({}), &job.to_string())
+    };
+    check(&each(&|number| vec![next(number), state(number)]), &[]);
+}
+
+/// Given a table in which one pod has crashed for long, and others are rolled out one after the other, that is nobody's concern.
+#[test]
+fn pods_that_have_crashed_for_long() {
+    let rolled_out = |number: usize| {
+        let name = NAMES[number];
+        let others = NAMES[..3]
+            .iter()
+            .map(|name| format!("\n{name}-0   1/1   Running   0   {number}m"));
+        let others = others.collect::<Vec<_>>().concat();
+        [
+            call(
+                "bash",
+                &format!("helm upgrade {name} charts/{name}"),
+                &format!("Release {name} has been upgraded."),
+            ),
+            call(
+                "bash",
+                "kubectl get pods",
+                &format!("{}{others}", pods("CrashLoopBackOff", 2)),
+            ),
+        ]
+    };
+    check(&(0..6).flat_map(rolled_out).collect::<Vec<_>>(), &[]);
+}

@@ -102,6 +102,11 @@ impl Tallies {
         self.find(rule, self.key_of(rule, key)).is_some()
     }
 
+    /// Whether there is any tally of a rule.
+    pub(crate) fn counts(&self, rule: Rule) -> bool {
+        self.rules & bit(rule) != 0
+    }
+
     /// Lets a tally go, if there is one.
     pub(crate) fn end(&mut self, rule: Rule, key: u64) {
         if let Some(place) = self.find(rule, self.key_of(rule, key)) {

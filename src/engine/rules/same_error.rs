@@ -8,8 +8,9 @@
 //! that may pass by themselves: without a pause and without a call of the tool that went well, they do not. Twice as many times in
 //! a row the same short answer in words of refusal (`The command was blocked.`) to other arguments each time, of a tool whose name
 //! does not say that it looks; or the same verdict of a tool that writes (`{"approved": false}`, an edit that shows the same faults
-//! of its file). And one more than usual to calls that differ in a long number alone, whatever else the tool brought in between,
-//! where something else is asked for in the same words each time: a job is started anew, and its log is read.
+//! of its file). And one more than usual to calls that differ in an id alone, whatever else the tool brought in between, where
+//! something else is asked for in the same words each time: a job is started anew, and its log is read, or its state where nothing
+//! else tells more.
 //!
 //! # Why it matters
 //! The cause is one and stays: a credential, a server, a missing package, a way of asking that the tool does not take. Trying in
@@ -34,6 +35,7 @@ use crate::engine::event::{Failure, Manner, Value};
 use crate::engine::fold::Fold;
 use crate::engine::fold::elsewhere::share_file;
 use crate::engine::fold::gist::tells_nothing;
+use crate::engine::fold::ids::{differ_in_id, form};
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::Outcome;
@@ -49,7 +51,9 @@ const RULE: Rule = Rule::SameError;
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.same_error.as_ref()?;
     if judged.outcome != Outcome::Failed {
-        fold.tallies.end(RULE, form_key(judged));
+        if !judged.denies && fold.tallies.counts(RULE) {
+            fold.tallies.end(RULE, form_key(judged));
+        }
         fold.tallies.end(RULE, passing(judged));
         fold.tallies.end(RULE, ANY_TOOL);
     }
@@ -68,6 +72,9 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
             return observe_refused(fold, judged, answer, settings.calls.saturating_mul(REFUSED));
         }
         note_success(fold, judged);
+        if let Some(result) = judged.result.filter(|_| judged.denies) {
+            return observe_form(fold, judged, (result, result), settings.calls);
+        }
         return expected(fold, judged, settings.calls);
     };
     if judged.is_wordless() || fold.tests_another(judged) {
@@ -93,25 +100,25 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
 
 /// The key of what is counted of a tool's failures to calls of one form.
 fn form_key(judged: &Judged<'_>) -> u64 {
-    mix(mix(judged.tool_hash, judged.shape), 5)
+    mix(mix(judged.tool_hash, form(judged.call.input.sample())), 5)
 }
 
-/// Shortest number that tells one attempt from the next: that of a job, or of a run.
-const NUMBER_BYTES_MIN: usize = 5;
-
-/// A failure of what was begun once more and has another number each time, the same as before, whatever else the tool did and
-/// brought meanwhile: each time, a job is started and its log is read.
+/// A failure of what was begun once more and has another id each time, the same as before, whatever else the tool did and brought
+/// meanwhile: each time, a job is started and its log is read.
 fn observe_form(
     fold: &mut Fold,
     judged: &Judged<'_>,
     (error, gist): (u64, u64),
     calls: u32,
 ) -> Option<Finding> {
-    let is_of_form = |mark: &&CallMark| mark.shape == judged.shape;
-    let before = fold.recent.of_tool(judged.tool_hash).find(is_of_form);
     let sample = judged.call.input.sample();
+    let own = form(sample);
+    let before = fold.recent.of_tool(judged.tool_hash);
+    let before = before
+        .map(|mark| &*mark.sample)
+        .find(|other| form(other) == own);
     let is_again = fold.recent.of_key(judged.key).next().is_some();
-    if is_again || before.is_some_and(|mark| !has_another_number(&mark.sample, sample)) {
+    if is_again || before.is_some_and(|other| !differ_in_id(other, sample)) {
         return None;
     }
     let key = form_key(judged);
@@ -127,30 +134,50 @@ fn observe_form(
     if tally.has_counted_round(judged) || !(is_first || begins_once_more(fold, judged, number)) {
         return None;
     }
+    // That it failed once more says little where something else said how.
+    let is_told = judged.denies && tells_else(fold, judged, number);
     let tally = fold.tallies.of(RULE, key);
+    if is_told {
+        tally.clear();
+    }
     tally.add(judged);
     (tally.count > calls).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
-/// Whether two calls of one form differ in a number that tells one attempt from the next.
-fn has_another_number(left: &str, right: &str) -> bool {
-    fn numbers(text: &str) -> impl Iterator<Item = &str> {
-        text.split(|sign: char| !sign.is_ascii_digit())
-            .filter(|number| !number.is_empty())
-    }
-    let mut pairs = numbers(left).zip(numbers(right));
-    pairs.any(|(left, right)| left != right && left.len().min(right.len()) >= NUMBER_BYTES_MIN)
+/// Whether something was asked for since a call of this number that was asked for before it in the same words, and brought the
+/// same but for numbers: another thing would be another piece of work.
+fn begins_once_more(fold: &Fold, judged: &Judged<'_>, number: u64) -> bool {
+    let start = calls_until(fold, judged, number);
+    let mut newest = fold.recent.iter().skip(start);
+    newest.any(|mark| is_begun_again(fold, mark, start))
 }
 
-/// Whether something was asked for since a call of this number that was asked for before it in the same words.
-fn begins_once_more(fold: &Fold, judged: &Judged<'_>, number: u64) -> bool {
-    let since = judged.number.saturating_sub(number + 1) as usize;
-    let start = fold.recent.len().saturating_sub(since);
+/// Whether anything else brought something new since.
+fn tells_else(fold: &Fold, judged: &Judged<'_>, number: u64) -> bool {
+    let own = form(judged.call.input.sample());
+    let start = calls_until(fold, judged, number);
     let mut newest = fold.recent.iter().skip(start);
     newest.any(|mark| {
-        let mut before = fold.recent.iter().take(start);
-        mark.has_key && before.any(|other| other.key() == mark.key())
+        let is_of_form = mark.tool == judged.tool_hash && form(&mark.sample) == own;
+        let is_news = matches!(mark.outcome, Outcome::Fresh | Outcome::Failed);
+        is_news && !is_of_form && !is_begun_again(fold, mark, start)
     })
+}
+
+/// How many of the newest calls were made until the one of this number, it included.
+fn calls_until(fold: &Fold, judged: &Judged<'_>, number: u64) -> usize {
+    let since = judged.number.saturating_sub(number + 1) as usize;
+    fold.recent.len().saturating_sub(since)
+}
+
+/// Whether one of so many calls asked for the same in the same words, and brought the same but for numbers.
+fn is_begun_again(fold: &Fold, mark: &CallMark, start: usize) -> bool {
+    let frame = |mark: &CallMark| mark.trend.as_ref().map(|trend| trend.frame());
+    let is_same = |other: &CallMark| {
+        let is_alike = mark.trend.is_some() && frame(mark) == frame(other);
+        other.key() == mark.key() && (other.result() == mark.result() || is_alike)
+    };
+    mark.has_key && fold.recent.iter().take(start).any(is_same)
 }
 
 /// A success of the tool ends the count, whatever the error was: the key is that of the tool alone. Not one of an agent who did not

@@ -99,21 +99,32 @@ pub(super) fn is_volatile_key(key: &str) -> bool {
         "pid" | "ts" | "timestamp" | "uptime" | "uptime_seconds" | "uptimeSeconds"
         | "request_id" | "requestId" | "trace_id" | "traceId" | "span_id" | "spanId" | "took"
         | "resourceVersion" => true,
-        _ => may_be_volatile(key) && VOLATILE_KEYS.iter().any(|begin| key.starts_with(begin)),
+        _ => may_be_volatile(key) && VOLATILE_KEYS.iter().any(|begin| begins_name(key, begin)),
     }
 }
 
 /// Nearly every name is told by its first two letters.
 fn may_be_volatile(key: &str) -> bool {
+    let Some(&[first, second]) = key.as_bytes().first_chunk() else {
+        return false;
+    };
     matches!(
-        key.as_bytes(),
-        [b'd' | b'q', b'u', ..]
-            | [b'e', b'l' | b'x', ..]
-            | [b'l' | b'w', b'a', ..]
-            | [b'p', b'r', ..]
-            | [b'r' | b's', b'e', ..]
-            | [b't', b'i' | b'o', ..]
+        (first.to_ascii_lowercase(), second),
+        (b'd' | b'q', b'u')
+            | (b'e', b'l' | b'x')
+            | (b'l' | b'w', b'a')
+            | (b'p', b'r')
+            | (b'r' | b's', b'e')
+            | (b't', b'i' | b'o')
     )
+}
+
+/// Whether a name begins so, with a small letter or a capital.
+fn begins_name(key: &str, begin: &str) -> bool {
+    let (key, begin) = (key.as_bytes(), begin.as_bytes());
+    key.len() >= begin.len()
+        && key[0].eq_ignore_ascii_case(&begin[0])
+        && key[1..begin.len()] == begin[1..]
 }
 
 /// How the names of members begin that hold how long something took.
