@@ -85,8 +85,17 @@ pub(super) fn are_shown_in(text: &str) -> bool {
             && !behind
                 .starts_with(|sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '.'));
         let begin = shown[..at].rfind('\n').map_or(0, |end| end + 1);
-        is_word && ends_in_place(&shown[begin..at])
+        let before = &shown[begin..at];
+        // Some editors say it behind what is wrong: `Line 12:5: no x, severity: error`.
+        let is_behind = || before.ends_with("severity: ") && begins_with_place(before);
+        is_word && (ends_in_place(before) || is_behind())
     })
+}
+
+/// Whether a line begins with where something stands.
+fn begins_with_place(line: &str) -> bool {
+    let end = line.find(": ").map_or(0, |end| end + 1);
+    ends_in_place(&line[..end])
 }
 
 static WORD: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("rror"));
@@ -115,6 +124,7 @@ mod tests {
             "It was edited.\n  LINE:5  error  no `x`  no-undef",
             "[Line LINE] Error: no `x`",
             "Line LINE: error: no `x`",
+            "Found 1 fault:\n  Line LINE:5: no `x`., severity: error",
         ] {
             let [one, two] = ["12", "31"].map(|line| told(&form.replace("LINE", line)));
             assert!(one.0, "{form}");
