@@ -109,6 +109,35 @@ fn pipelines_that_fail_as_before() {
     }
 }
 
+/// Given a check that each push begins, and whose log has the same failure each time, that is found though each push is another.
+#[test]
+fn pushes_that_fail_as_before() {
+    let push = |number: usize, said: &str| -> Vec<Value> {
+        let (name, run) = (NAMES[number], 118_934_000 + number * 99_991);
+        let log = format!(
+            "test\t2026-11-20T10:0{number}:13.1Z {said}\ntest\t2026-11-20T10:0{number}:13.2Z ##[error]Process completed with exit code 1."
+        );
+        vec![
+            edit(number),
+            call(
+                "bash",
+                &format!("git commit -am 'Mend {name}' && git push"),
+                &format!("[main] Mend {name}\n 1 file changed"),
+            ),
+            call(
+                "bash",
+                "gh run list --limit 1",
+                &format!("completed\tfailure\tMend {name}\tmain\t{run}\t1m2s"),
+            ),
+            call("bash", &format!("gh run view {run} --log-failed"), &log),
+        ]
+    };
+    let same = |_| "Error: Cannot find module './config'".to_owned();
+    assert!(is_warned_of(&attempts(6, &push, &same)));
+    let others = |number: usize| format!("Error: Cannot find module './{}'", NAMES[number]);
+    check(&attempts(6, &push, &others), &[]);
+}
+
 /// Given several jobs of one list, of which each log is read once, that they failed in the same way is what was asked.
 #[test]
 fn jobs_of_a_list() {
@@ -270,6 +299,11 @@ fn states_of_jobs_that_fail_as_before() {
         event("get_next_job", &json!({}), &job.to_string())
     };
     check(&each(&|number| vec![next(number), state(number)]), &[]);
+    let claim = |number: usize| {
+        let claimed = json!({"task": run(number)}).to_string();
+        event("claim_task", &json!({}), &claimed)
+    };
+    check(&each(&|number| vec![claim(number), state(number)]), &[]);
 }
 
 /// Given a table in which one pod has crashed for long, and others are rolled out one after the other, that is nobody's concern.

@@ -32,7 +32,6 @@
 //! model answer count once.
 
 use crate::engine::event::{Failure, Manner, Value};
-use crate::engine::fold::Fold;
 use crate::engine::fold::elsewhere::share_file;
 use crate::engine::fold::gist::tells_nothing;
 use crate::engine::fold::ids::{differ_in_id, form};
@@ -41,8 +40,10 @@ use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::question::relation;
 use crate::engine::fold::tally::SEEN_MAX;
+use crate::engine::fold::{Fold, named};
 use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::{Policy, ToolCounts};
+use crate::engine::tool_name;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 
@@ -144,12 +145,22 @@ fn observe_form(
     (tally.count > calls).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
-/// Whether something was asked for since a call of this number that was asked for before it in the same words, and brought the
-/// same but for numbers: another thing would be another piece of work.
+/// Whether something was asked for since a call of this number that was asked for before it in the same words; where a state alone
+/// says that it failed, it brought the same but for numbers, too. What hands out one piece of work after the other begins another
+/// one each time.
 fn begins_once_more(fold: &Fold, judged: &Judged<'_>, number: u64) -> bool {
     let start = calls_until(fold, judged, number);
+    let is_again = |mark: &CallMark| {
+        let mut before = fold.recent.iter().take(start);
+        if judged.denies {
+            is_begun_again(fold, mark, start)
+        } else {
+            mark.has_key && before.any(|other| other.key() == mark.key())
+        }
+    };
+    let hands_out = |mark: &CallMark| tool_name::hands_out(&named(&fold.tools, mark.tool));
     let mut newest = fold.recent.iter().skip(start);
-    newest.any(|mark| is_begun_again(fold, mark, start))
+    newest.any(|mark| is_again(mark) && !hands_out(mark))
 }
 
 /// Whether anything else brought something new since.

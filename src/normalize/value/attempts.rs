@@ -27,6 +27,14 @@ pub(super) const NAMES: [&str; 7] = [
     "tries",
 ];
 
+/// Fewest digits of a number that is an id where its member's name says so.
+const ID_DIGITS_MIN: usize = 5;
+
+/// Whether a number of so many digits, in a member of this name, is an id.
+pub(super) fn names_id(key: &str, digits: usize) -> bool {
+    digits >= ID_DIGITS_MIN && (key == "id" || key.ends_with("_id") || key.ends_with("Id"))
+}
+
 /// The text without the words that tell an attempt.
 pub(super) fn left_out(text: Written<'_>) -> Written<'_> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric();

@@ -344,7 +344,8 @@ impl<'h> Reader<'h> {
             map.members.add(key, value, is_volatile, is_payload);
             map.fault.add(key, value);
         }
-        let is_aside = || attempts::NAMES.contains(&key) || faults::is_place(key);
+        let is_id = || value.shape == Shape::Number && attempts::names_id(key, value.bytes);
+        let is_aside = || attempts::NAMES.contains(&key) || faults::is_place(key) || is_id();
         let counts_attempts = self.says_no && is_aside();
         let is_drawn = counts_attempts || (!self.is_output && DRAWN.contains(&key));
         if value.shape == Shape::Nothing || is_volatile || is_drawn {

@@ -404,6 +404,10 @@ mod tests {
             told(&result).masked
         };
         assert_eq!(refused(1), refused(2));
+        let failed =
+            |id: u32| told(&format!(r#"{{"job":{{"id":{id},"status":"failed"}}}}"#)).masked;
+        assert_eq!(failed(90_000), failed(90_013));
+        assert_ne!(failed(7), failed(8));
         let counted = |attempt: u8| told(&format!(r#"{{"attempt":{attempt}}}"#)).masked;
         assert_ne!(counted(1), counted(2));
     }
