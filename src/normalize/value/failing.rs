@@ -205,9 +205,15 @@ pub(crate) fn is_bracketed(line: &str) -> bool {
     brackets.any(|(open, close)| line.starts_with(open) && line.ends_with(close))
 }
 
+/// Longest text of which that is left out, number by number: more is a log, which is another one each time.
+const WAY_BYTES_MAX: usize = 32 * 1024;
+
 /// What a failed command printed, without what moves when a program is edited: the way to the error in a traceback, and places in
 /// files.
 pub(crate) fn without_way(printed: &str) -> Cow<'_, str> {
+    if printed.len() > WAY_BYTES_MAX {
+        return Cow::Borrowed(printed);
+    }
     let Some(end) = end_of_traceback(printed) else {
         return without_places(printed);
     };

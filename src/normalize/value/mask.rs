@@ -398,6 +398,19 @@ mod tests {
         assert_eq!(&*text(input), expected, "masking {input:?}");
     }
 
+    /// Given the name of each member that holds how long something took, it is known, with a capital too; others are not.
+    #[test]
+    fn names_of_durations_are_known() {
+        for name in VOLATILE_KEYS {
+            let capital = name[..1].to_ascii_uppercase() + &name[1..];
+            assert!(is_volatile_key(name) && is_volatile_key(&capital), "{name}");
+            assert!(is_volatile_key(&format!("{name}_of_it")), "{name}");
+        }
+        for name in ["", "d", "du", "tag", "price", "result", "timeout", "query"] {
+            assert!(!is_volatile_key(name), "{name}");
+        }
+    }
+
     /// Given clock readings in the usual spellings, they are masked with their zone.
     #[test]
     fn times_are_masked() {
