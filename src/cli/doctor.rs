@@ -217,7 +217,7 @@ async fn exporters(client: &Client) -> Check {
         return Check::warning(
             NAME,
             "none: nobody is told of a warning unless he asks",
-            "`exporters` in the configuration sends alerts to a file, a webhook or an OTLP backend.",
+            "`exporters` in the configuration sends alerts to a file, a webhook, Alertmanager or an OTLP backend.",
         );
     }
     let of_some = |counts: &[(String, u64)]| {
