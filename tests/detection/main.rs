@@ -24,6 +24,7 @@ mod retold;
 mod searches;
 mod shell;
 mod support;
+mod things;
 mod tools;
 mod transformed;
 mod turns;

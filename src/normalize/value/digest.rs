@@ -16,7 +16,7 @@ use super::complaint::refuses;
 use super::hash::{self, mix};
 use super::items::Items;
 use super::json::{self, Found};
-use super::nested::{Digest, List, Map, Member, Role, Shape, scalar};
+use super::nested::{Digest, List, Map, Member, Role, Shape, none_failed, scalar};
 use super::numbers::Numbers;
 use super::redact::names;
 use super::sample::{Sample, head};
@@ -354,7 +354,7 @@ impl<'h> Reader<'h> {
             return;
         }
         let role = Role::of(key, value, self.lists > 0);
-        if matches!(role, Role::Volatile | Role::Question) {
+        if none_failed(key, value) || matches!(role, Role::Volatile | Role::Question) {
             self.numbers.take_back(member.numbers);
         }
         // A secret is hidden each time, and seldom another one.

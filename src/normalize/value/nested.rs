@@ -121,7 +121,7 @@ pub(super) struct List {
 #[derive(Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "seven facts that do not depend on each other"
+    reason = "nine facts that do not depend on each other"
 )]
 pub(super) struct Map {
     pub(super) hash: u64,
@@ -139,6 +139,9 @@ pub(super) struct Map {
     pub(super) fault: Fault,
     /// A member tells of grave faults.
     faulty: bool,
+    /// A member counts what failed, and is above nought; another one counts what passed.
+    some_failed: bool,
+    counts_passed: bool,
     /// Of arguments: whether these are a shell's.
     pub(super) beside: Beside,
     /// Of arguments: a member names a secret that another one holds.
@@ -215,6 +218,11 @@ impl Map {
         self.has_faults |= value.shape == Shape::List && !value.empty && tells_mishaps(key);
         self.denies |= self.goes_wrong && self.has_faults;
         self.faulty |= value.faulty;
+        if matches!(value.shape, Shape::Number | Shape::Zero) {
+            self.counts_passed |= counts(key, "passed");
+            self.some_failed |= value.shape == Shape::Number && counts(key, "failed");
+        }
+        self.denies |= self.counts_passed && (self.some_failed || self.has_faults);
         self.has_passage |= value.shape == Shape::Text && value.bytes >= PASSAGE_BYTES_MIN;
         let (masked, frame) = match role {
             Role::Volatile => (VOLATILE, VOLATILE),
@@ -266,6 +274,19 @@ impl Map {
             self.frame.wrapping_sub(question).wrapping_sub(frame),
         )
     }
+}
+
+/// Whether a member counts the checks that ended so: `failed`, `tests_failed`, `numFailedTests`.
+fn counts(key: &str, end: &str) -> bool {
+    let letters = key.as_bytes();
+    letters
+        .windows(end.len())
+        .any(|part| part.eq_ignore_ascii_case(end.as_bytes()))
+}
+
+/// Whether a member says that none failed, which says nothing of how many were done.
+pub(super) fn none_failed(key: &str, value: &Digest) -> bool {
+    value.shape == Shape::Zero && counts(key, "failed")
 }
 
 /// Members that say of what was checked whether it will do.
