@@ -12,7 +12,6 @@ use memchr::memmem::Finder;
 
 use crate::engine::event::{Command, Failure, Recorded};
 use crate::engine::policy::ToolSettings;
-use crate::engine::tool_name;
 
 use super::value::wide::{begins_ignoring_case, trimmed};
 use super::value::{self, closing, failing};
@@ -95,11 +94,8 @@ pub(super) fn answered(
     recorded: &str,
 ) -> (Recorded, Option<Failure>) {
     let (inner, failure) = told_in_blocks(tool, arguments, recorded);
-    let hands_out = tool_name::hands_out(tool);
-    (
-        value::answer_json(how, hands_out, &inner, arguments),
-        failure,
-    )
+    let answers = value::Answers::of(tool);
+    (value::answer_json(how, answers, &inner, arguments), failure)
 }
 
 /// What a call brought, by its result: a text, or JSON. `whole` is the result with its message around it, if there is one.

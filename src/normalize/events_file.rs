@@ -18,7 +18,6 @@ use crate::engine::event::{
     ToolCall, TraceId,
 };
 use crate::engine::policy::{Policy, ToolSettings};
-use crate::engine::tool_name;
 
 use super::events_json::{Object, described};
 use super::{ended, fingerprint, hand_offs, usage, value};
@@ -318,7 +317,7 @@ impl Told<'_> {
             call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
             input: self.input(&how),
             output: result.as_deref().map_or(Recorded::NotRecorded, |json| {
-                value::answer_json(&how, tool_name::hands_out(tool), json, arguments)
+                value::answer_json(&how, value::Answers::of(tool), json, arguments)
             }),
             error: if self.error.is_some() {
                 let in_vain =

@@ -38,8 +38,8 @@ pub(super) struct Given {
     pub(super) hands_off: bool,
     /// It looks, or it writes.
     pub(super) manner: Manner,
-    /// It hands out one thing after the other.
-    pub(super) hands_out: bool,
+    /// What its answers are.
+    pub(super) answers: value::Answers,
 }
 
 /// What programs write where they have no id, in whatever case: it would make one run of all that have none.
@@ -86,7 +86,7 @@ impl Names {
         let given = given.get_or_insert_with(|| Given {
             hands_off: hand_offs::hands_off(text),
             manner: tool_name::manner(text),
-            hands_out: tool_name::hands_out(text),
+            answers: value::Answers::of(text),
         });
         (Text::clone(text), *given)
     }

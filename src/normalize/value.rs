@@ -47,8 +47,9 @@ mod words;
 
 use std::borrow::Cow;
 
-use crate::engine::event::{NAME_BYTES_MAX, Recorded, SAMPLE_BYTES_MAX, Text, Value, said};
+use crate::engine::event::{Manner, NAME_BYTES_MAX, Recorded, SAMPLE_BYTES_MAX, Text, Value, said};
 use crate::engine::policy::ToolSettings;
+use crate::engine::tool_name;
 use crate::otlp::ValueView;
 
 use self::digest::{READ_BYTES_MAX, Reader};
@@ -105,27 +106,57 @@ pub(super) fn input_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
     input_value(reader)
 }
 
+/// What the name of a tool says of its answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answers {
+    /// Nothing in particular.
+    Plain,
+    /// They are things that were there, since it looks.
+    Found,
+    /// They are one thing after the other.
+    HandedOut,
+}
+
+impl Answers {
+    /// Those of a tool of this name.
+    pub(super) fn of(tool: &str) -> Self {
+        if tool_name::hands_out(tool) {
+            Self::HandedOut
+        } else if tool_name::manner(tool) == Manner::Looks {
+            Self::Found
+        } else {
+            Self::Plain
+        }
+    }
+}
+
 /// The result of a call, of which what its arguments said is no news: what is compared is the rest. Of a tool that hands out one
-/// thing after the other, ids are compared, too, where the result says hardly anything else.
+/// thing after the other, ids are compared, too, where the result says hardly anything else; and of one that looks, what the
+/// arguments said, where there is hardly anything else: that it is there is the answer.
 pub(super) fn answer_json(
     how: &ToolSettings<'_>,
-    hands_out: bool,
+    answers: Answers,
     json: &str,
     arguments: &str,
 ) -> Recorded {
-    if hands_out && !is_marker(json) {
+    if answers == Answers::HandedOut && !is_marker(json) {
         return handed_out(how, json);
     }
     let output = output_json(how, json);
     let rest = without_echo(json, arguments);
     let output = match (&output, &rest) {
-        (Recorded::Value(whole), Cow::Owned(rest)) => match output_json(how, rest) {
-            Recorded::Value(rest) => Recorded::Value(Value {
-                fingerprint: whole.fingerprint,
-                ..rest
-            }),
-            _ => output,
-        },
+        (Recorded::Value(whole), Cow::Owned(rest)) => {
+            let is_all =
+                answers == Answers::Found && !whole.empty && says_hardly_anything(how, rest);
+            match output_json(how, rest) {
+                Recorded::Value(_) if is_all => return output,
+                Recorded::Value(rest) => Recorded::Value(Value {
+                    fingerprint: whole.fingerprint,
+                    ..rest
+                }),
+                _ => output,
+            }
+        }
         _ => output,
     };
     match output {
@@ -146,6 +177,13 @@ fn with_hits(value: Value, json: &str, arguments: &str) -> Value {
         },
         None => value,
     }
+}
+
+/// Whether a result holds no number, and hardly any words beside ids.
+fn says_hardly_anything(how: &ToolSettings<'_>, json: &str) -> bool {
+    let mut reader = Reader::for_output(how);
+    reader.json(json);
+    reader.numbers().is_none() && reader.plain_bytes < PLAIN_BYTES_MIN
 }
 
 /// Fewest bytes of a result's texts by which it is known without its ids: the words of a task, the name of a thing.

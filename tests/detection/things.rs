@@ -8,6 +8,16 @@ fn made(tool: &str, input: &Value, output: &Value) -> Value {
     json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": input, "output": output})
 }
 
+/// A call for each of several inputs, all of which are answered alike.
+fn each(tool: &str, name: &str, values: &[Value], output: &Value) -> Vec<Value> {
+    let one = |value: &Value| made(tool, &json!({name: value, "in": "all"}), output);
+    values.iter().map(one).collect()
+}
+
+fn texts(values: &[&str]) -> Vec<Value> {
+    values.iter().map(|value| json!(value)).collect()
+}
+
 const SENTENCES: [&str; 9] = [
     "Cache lines from the source files of a program.",
     "The exact value received from the client.",
@@ -19,6 +29,63 @@ const SENTENCES: [&str; 9] = [
     "Nobody answers the telephone on winter Sundays!",
     "Return the longhand version of that address as words.",
 ];
+
+/// Given things that are looked up by their names, and of which hardly more than the name comes back, each was found; one that is
+/// found under all names is found once.
+#[test]
+fn the_answer_is_what_was_asked() {
+    let names = [
+        "carbon monitor",
+        "river gauge",
+        "harbour crane",
+        "night ferry",
+        "copper kettle",
+        "paper lantern",
+    ];
+    let found: Vec<_> = (0..)
+        .zip(names)
+        .map(|(number, name)| {
+            let id = format!("93b05a04cd085b71ba6676{number:02}");
+            made(
+                "find_user",
+                &json!({"name": name}),
+                &json!([{"id": id, "name": name}]),
+            )
+        })
+        .collect();
+    check(&found, &[]);
+    let queries = [
+        "carbon cycle history",
+        "river gauge design",
+        "harbour crane safety",
+        "night ferry routes",
+    ];
+    let titles: Vec<_> = queries
+        .iter()
+        .map(|title| {
+            made(
+                "wikipedia_search",
+                &json!({"query": title}),
+                &json!([title]),
+            )
+        })
+        .collect();
+    check(&titles, &[]);
+    let one = json!([{"title": "The history of the ferry, from its beginning on"}]);
+    let reworded = [
+        "history of the ferry",
+        "the ferry and its history",
+        "ferry history beginning",
+        "ferry history, all of it",
+        "what history has the ferry",
+    ];
+    assert!(is_warned_of(&each(
+        "wikipedia_search",
+        "query",
+        &texts(&reworded),
+        &one
+    )));
+}
 
 /// Given batches of which none failed, each was another one; where none is done, or all fail, it is the same one.
 #[test]
