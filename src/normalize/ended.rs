@@ -136,6 +136,12 @@ pub(super) fn ended<'t>(
         told()
     };
     let failed = failure.as_ref();
+    if failed.is_none() && ran_without_a_word(arguments, &printed) {
+        return Ended {
+            result: Cow::Borrowed(""),
+            failure,
+        };
+    }
     let moved = failed.and_then(|_| match failing::without_way(&value::unquote(&printed)) {
         Cow::Owned(clean) => Some(clean),
         Cow::Borrowed(_) => None,
@@ -143,6 +149,30 @@ pub(super) fn ended<'t>(
     let result = moved.map_or(printed, Cow::Owned);
     Ended { result, failure }
 }
+
+/// Whether arguments hold code, and the result is a small object in whose place for what was printed or came of it is nothing, and
+/// which says nothing else but that the code was run: that is no search that found nothing.
+fn ran_without_a_word(arguments: &str, result: &str) -> bool {
+    let object = trimmed(result);
+    let may_be = object.len() <= RAN_BYTES_MAX && object.starts_with('{');
+    if !may_be || !CODE.iter().any(|name| arguments.contains(name)) {
+        return false;
+    }
+    let is_blank = |value: &str| matches!(value, "\"\"" | "null" | "[]" | "{}");
+    let mut has_place = false;
+    let says_nothing = value::members(object).all(|(name, value)| {
+        let value = trimmed(value);
+        has_place |= is_blank(value);
+        is_blank(value) || value == "true" || (name == "status" && value.starts_with('"'))
+    });
+    has_place && says_nothing
+}
+
+/// Longest such object.
+const RAN_BYTES_MAX: usize = 128;
+
+/// Names of arguments that hold code.
+const CODE: [&str; 3] = ["\"code\"", "\"script\"", "\"source\""];
 
 /// Whether an error says no more than that a search which printed nothing ended with 1: it found nothing, and did not fail.
 pub(super) fn is_search_in_vain(error: &Failure, arguments: &str, result: Option<&str>) -> bool {
@@ -291,9 +321,11 @@ fn is_prompt(line: &str) -> bool {
     line == "bash-$"
 }
 
-/// The number behind `exit code`.
+/// The number behind `exit code`, or `exit status`, as it is called elsewhere.
 fn exit_code(line: &str) -> Option<i64> {
-    let (_, behind) = line.split_once("xit code")?;
+    let (_, behind) = line
+        .split_once("xit code")
+        .or_else(|| line.split_once("xit status"))?;
     let behind = behind.trim_start_matches([':', ' ']);
     let end = behind.find(|sign: char| !sign.is_ascii_digit() && sign != '-');
     behind[..end.unwrap_or(behind.len())].parse().ok()

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{check, is_warned_of};
+use crate::support::{check, failed, is_warned_of};
 
 fn made(tool: &str, input: &Value, output: &Value) -> Value {
     json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": input, "output": output})
@@ -85,6 +85,43 @@ fn the_answer_is_what_was_asked() {
         &texts(&reworded),
         &one
     )));
+}
+
+/// Given commands that look for one thing after the other and end with 1 without a word, they found nothing, however that is told;
+/// a build that ends so failed.
+#[test]
+fn searches_that_end_with_1() {
+    let blank = |command: &str| {
+        let mut call = failed("bash", command, "exit status 1");
+        call["output"] = json!("");
+        call
+    };
+    let words = [
+        "alpha", "bravo", "castle", "delta", "echo", "falcon", "garden",
+    ];
+    let searched = words.map(|word| blank(&format!("grep -c {word} /etc/app.conf")));
+    check(&searched, &[]);
+    assert!(is_warned_of(&vec![blank("make alpha"); 6]));
+}
+
+/// Given code that is run and prints nothing, other code did another thing; the same code again did not.
+#[test]
+fn code_that_prints_nothing() {
+    for nothing in [
+        json!({"executed": true, "result": ""}),
+        json!({"output": ""}),
+        json!({"status": "ok", "outputs": []}),
+    ] {
+        let run = |number: i32| {
+            let code = format!(
+                "import bpy\nbpy.ops.mesh.cube_add(location=({}, 8, {number}))",
+                5 - number
+            );
+            made("execute_blender_code", &json!({"code": code}), &nothing)
+        };
+        check(&(0..9).map(run).collect::<Vec<_>>(), &[]);
+        assert!(is_warned_of(&vec![run(3); 9]));
+    }
 }
 
 /// Given batches of which none failed, each was another one; where none is done, or all fail, it is the same one.

@@ -12,18 +12,18 @@
 //! Tell the agent what the earlier queries found, and ask for another source or for the answer with what is known.
 //!
 //! # When it stays silent
-//! Arguments that were not recorded, are redacted or were cut off, are alike nothing. Where progress is known, a call that brings
-//! a result or an error not seen before starts the count anew; failures that may pass and waiting count for nothing; arguments
-//! that differ in digits only (paging, batches over numbered items) are not alike, nor are those that name another thing in the
-//! same frame (another file, user or page), however long the frame is; calls of one model answer count once, and the first one of
-//! each further agent or worker not at all; and where results were nothing at all or not recorded, or other calls lie between,
-//! one more is needed, and where something new came in between, or results were not recorded and other calls lie between, two
-//! more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail or say no:
-//! those need one more where something was done in between. Calls that gave nothing at all start anew where another call brought
-//! something new since or another tool did something, those with a short or unknown result where something was done since; and
-//! these are alike only where two thirds of the words of both are the same, since to touch another file is to do another thing.
-//! One more is needed where the result says that something is still under way, or where the very same call brought something new
-//! three times among the newest twelve.
+//! Arguments that were not recorded, are redacted or were cut off, are alike nothing. Where progress is known, a call that
+//! brings a result or an error not seen before starts the count anew; failures that may pass and waiting count for nothing;
+//! arguments that differ in digits only (paging, batches over numbered items) are not alike, nor are those that name another
+//! thing in the same frame (another file, user or page), however long the frame is; calls of one model answer count once, and
+//! the first one of each further agent or worker not at all; and where results were nothing at all or not recorded, or other
+//! calls lie between, one more is needed, and where something new came in between, or results were not recorded and other calls
+//! lie between, two more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls
+//! fail or say no: those need one more where something was done in between. Calls that gave nothing at all start anew where
+//! another call brought something new since or another tool did something, those with a short or unknown result where something
+//! was done since; and these are alike only where two thirds of the words of both are the same and not only numbers differ,
+//! since to touch another file is to do another thing. One more is needed where the result says that something is still under
+//! way, or where the very same call brought something new three times among the newest twelve.
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, Value};
 use crate::engine::fold::Fold;
@@ -128,8 +128,7 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
             && lengths_allow(mark.input_bytes, value.bytes, settings.similarity)
             && sketches_allow(mark, value, settings.similarity)
             && similar(&mark.sample, &value.sample, settings.similarity)
-            && (!policy.progress_aware || relation(&mark.sample, &value.sample) != Relation::Other)
-            && (!policy.progress_aware || !judged.is_terse() || names_the_same(mark, value))
+            && (!policy.progress_aware || may_be_same(judged, mark, value))
     };
     let tool = judged.tool_hash;
     // What differs in digits alone, as pages do, is no rewording.
@@ -139,6 +138,16 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
         fold.recent.of_tool(tool).find(alike)
     };
     Some(found.map_or(key, |mark| mark.group))
+}
+
+/// Whether two calls that are alike may ask for the same, or do it. Where it is merely acknowledged, other numbers are another
+/// place.
+fn may_be_same(judged: &Judged<'_>, mark: &CallMark, value: &Value) -> bool {
+    let relation = relation(&mark.sample, &value.sample);
+    let has_number = || value.sample.bytes().any(|sign| sign.is_ascii_digit());
+    let is_elsewhere = || relation == Relation::Numbered && has_number();
+    let does_the_same = || !is_elsewhere() && names_the_same(mark, value);
+    relation != Relation::Other && (!judged.is_terse() || does_the_same())
 }
 
 /// Whether the arguments of two calls name the same things: most of their words are those of both. Of calls that merely give
