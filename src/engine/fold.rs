@@ -17,6 +17,7 @@ mod hunting;
 pub(super) mod ids;
 mod in_vain;
 pub(crate) mod judge;
+mod long_poll;
 pub(crate) mod marks;
 pub(crate) mod outcome;
 mod packing;

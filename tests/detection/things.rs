@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{check, failed, is_warned_of};
+use crate::support::{check, failed, is_warned_of, later};
 
 fn made(tool: &str, input: &Value, output: &Value) -> Value {
     json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": input, "output": output})
@@ -134,6 +134,83 @@ fn batches_of_which_none_failed() {
     check(&vec![next(50, 0); 9], &[]);
     assert!(is_warned_of(&vec![next(0, 0); 9]));
     assert!(is_warned_of(&vec![next(0, 50); 9]));
+}
+
+/// Given a service that is looked at every five minutes and is now in one state and now in another, somebody looks in; at the pace
+/// of a model, it is a loop.
+#[test]
+fn two_states_at_a_slow_pace() {
+    let look = |seconds: u64, number: usize| {
+        let state = if [0, 2, 5, 6, 8, 10].contains(&number) {
+            "healthy"
+        } else {
+            "degraded"
+        };
+        let call = made(
+            "get_health",
+            &json!({"service": "db"}),
+            &json!({"status": state}),
+        );
+        later(call, 1_763_734_882 + seconds * number as u64)
+    };
+    check(
+        &(0..12).map(|number| look(300, number)).collect::<Vec<_>>(),
+        &[],
+    );
+    assert!(is_warned_of(
+        &(0..12).map(|number| look(3, number)).collect::<Vec<_>>()
+    ));
+}
+
+/// Given a query that is still running, that it has brought nothing so far is no search in vain; at last it brings something.
+#[test]
+fn nothing_as_long_as_it_runs() {
+    let ids = ["alpha", "bravo", "castle"];
+    let asked = ids.iter().flat_map(|id| {
+        let input = json!({"queryId": format!("q-{id}")});
+        let runs = made(
+            "get_query_results",
+            &input,
+            &json!({"status": "Running", "results": []}),
+        );
+        let begun = made(
+            "start_query",
+            &json!({"q": id}),
+            &json!({"queryId": format!("q-{id}")}),
+        );
+        let done = made(
+            "get_query_results",
+            &input,
+            &json!({"status": "Complete", "results": [[id, 4]]}),
+        );
+        [begun, runs.clone(), runs.clone(), runs, done]
+    });
+    let at = |(number, call): (u64, Value)| later(call, 1_763_734_882 + 5 * number);
+    check(&(0..).zip(asked).map(at).collect::<Vec<_>>(), &[]);
+}
+
+/// Given messages for which each call waits as long as it says, none came in that time; without a pause, the agent goes round.
+#[test]
+fn messages_are_waited_for() {
+    let ask = |seconds: u64, number: u64| {
+        let input = json!({"offset": 7, "timeout": 30});
+        let text = SENTENCES[number as usize % SENTENCES.len()];
+        let came = if number.is_multiple_of(4) {
+            json!([{"id": number, "text": text}])
+        } else {
+            json!([])
+        };
+        later(
+            made("get_updates", &input, &came),
+            1_763_734_882 + seconds * number,
+        )
+    };
+    check(
+        &(0..20).map(|number| ask(33, number)).collect::<Vec<_>>(),
+        &[],
+    );
+    let asked: Vec<_> = (0..20).map(|number| ask(2, number)).collect();
+    assert!(is_warned_of(&asked));
 }
 
 /// Given tests that are told as numbers, of which one fails after each edit, they fail; where all pass, that is confirmed.

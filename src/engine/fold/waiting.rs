@@ -11,11 +11,12 @@ use crate::engine::tool_name;
 
 use super::Fold;
 use super::judge::Judged;
+use super::long_poll::polls_long;
 use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::relation;
 
-const SECOND_NS: u64 = 1_000_000_000;
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
 /// Shortest pause that counts as a longer one than the pause before it: below it, pauses are how long models take.
 const GROWN_PAUSE_NS: u64 = 4 * SECOND_NS;
@@ -80,7 +81,13 @@ impl Waiting {
         }
         // Where neither was recorded, pauses are all that is known.
         if judged.result != before.mark.result() && !judged.jitters {
-            return waiting;
+            // Of two states that come and go, each was seen before.
+            let comes_back = judged.outcome == Outcome::Stale;
+            return if comes_back && fold.looks_in(judged, before.mark.start_ns) {
+                waiting.and_has_time()
+            } else {
+                waiting
+            };
         }
         let pauses = before.is_own || waiting.follows_pause(fold, judged, before.mark);
         // Who looks at a gauge that moves does not wait for it to come to something.
@@ -144,7 +151,7 @@ impl Waiting {
         pauses: bool,
         settings: &Patience,
     ) -> Self {
-        let sleeps = waits(judged);
+        let sleeps = waits(judged) || polls_long(judged, gap_ns(judged, before));
         // Of a call that is only asked about, nobody knows what it would bring.
         let is_told = judged.call.output.value().is_some();
         // Who hands the same in once more does not wait for it.

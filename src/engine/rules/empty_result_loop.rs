@@ -31,7 +31,7 @@ const RULE: Rule = Rule::EmptyResultLoop;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.empty_result_loop.as_ref()?;
-    if policy.progress_aware && (judged.silent || judged.waiting.patient) {
+    if policy.progress_aware && (judged.silent || judged.waiting.patient || judged.pending) {
         return None;
     }
     let tool = judged.tool_hash;
