@@ -104,6 +104,32 @@ fn searches_that_end_with_1() {
     assert!(is_warned_of(&vec![blank("make alpha"); 6]));
 }
 
+/// Given a lock that is had at the second try for each of several services, each was deployed; where it is never had, or nothing is
+/// done with it, the agent goes round.
+#[test]
+fn what_works_at_the_second_try() {
+    let lock = json!({"name": "deploy"});
+    let held = || json!({"kind": "tool_call", "agent": "a", "tool": "acquire_lock", "input": lock, "error": "lock is held by another process"});
+    let had = || made("acquire_lock", &lock, &json!({"acquired": true}));
+    let services = [
+        "alpha", "bravo", "castle", "delta", "echo", "falcon", "garden", "harbour",
+    ];
+    let deployed = services.iter().flat_map(|service| {
+        let done = format!("{service} was deployed, and its three pods are running now");
+        let input = json!({"service": service});
+        [
+            held(),
+            had(),
+            made("deploy", &input, &json!(done)),
+            made("release_lock", &lock, &json!("ok")),
+        ]
+    });
+    check(&deployed.collect::<Vec<_>>(), &[]);
+    assert!(is_warned_of(&vec![held(); 8]));
+    let in_vain = (0..8).flat_map(|_| [held(), had(), made("release_lock", &lock, &json!("ok"))]);
+    assert!(is_warned_of(&in_vain.collect::<Vec<_>>()));
+}
+
 /// Given code that is run and prints nothing, other code did another thing; the same code again did not.
 #[test]
 fn code_that_prints_nothing() {

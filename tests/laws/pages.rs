@@ -132,6 +132,14 @@ impl Told {
         error.is_none() && (answers_anew || !before.iter().any(|call| brought_it(&call)))
     }
 
+    /// Whether a call went well, and the same call failed the last time.
+    fn works_at_last(&self, at: usize) -> bool {
+        let (tool, input, _, error) = self.0[at];
+        let mut newest = self.0[at.saturating_sub(12)..at].iter().rev();
+        let same = newest.find(|call| (call.0, call.1) == (tool, input));
+        error.is_none() && same.is_some_and(|call| call.3.is_some())
+    }
+
     /// As the page of `tool_cycle` says: each call of the newest round and some more as a round before, and of a long round, that
     /// is not made of short ones, each call of two rounds.
     fn goes_round(&self) -> bool {
@@ -184,7 +192,9 @@ impl Told {
         };
         let (mut count, mut last) = (0, newest);
         for at in (0..=newest).rev().filter(|at| self.0[*at].0 == tool) {
-            let ends = self.is_fresh(at) || self.0[at].3.is_some_and(|other| other != error);
+            let ends = self.is_fresh(at)
+                || self.works_at_last(at)
+                || self.0[at].3.is_some_and(|other| other != error);
             if ends || last - at >= 12 {
                 break;
             }

@@ -35,6 +35,9 @@ const LISTED_MIN: usize = 3;
 /// Items of a list that must fail in the same way: a run over seeds, or over versions, may well begin with some that do.
 const LISTED_FAILURES_MIN: u64 = 8;
 
+/// Calls in a row that only try again.
+const TRIES_MAX: usize = 3;
+
 impl Fold {
     /// Number of the newest call since which a repeat weighs less: one that brought something new, or did something without a
     /// word, as a shell does: a check that passes as before confirms what was done. Of a call that fails, only what was done, or
@@ -68,7 +71,7 @@ impl Fold {
         if judged.denies || self.shows_deeds_in_vain(judged) {
             return false;
         }
-        let stays_refused = judged.fails_in_words();
+        let stays_refused = judged.fails_in_words() && !self.worked_last(judged);
         let excused = moved && (!stays_refused || self.has_moved_on(judged));
         (excused && !self.repeats_crowd(judged) && !self.is_left_behind(judged, CROWD_CALLS_MIN))
             || (!stays_refused && self.checks_after_each(judged))
@@ -195,11 +198,14 @@ impl Fold {
             let is_only = answers.count() <= 1;
             is_new(mark) && ((is_half_new && mark.outcome == Outcome::Fresh) || is_only)
         };
-        let mut found = false;
+        let (mut found, mut works) = (false, judged.outcome != Outcome::Failed);
         for mark in self.recent.iter().rev() {
-            if is_same(mark) && !std::mem::take(&mut found) {
+            // What works at the second try was asked for once.
+            let is_try = mark.outcome == Outcome::Failed && std::mem::take(&mut works);
+            if is_same(mark) && !is_try && !std::mem::take(&mut found) {
                 return false;
             }
+            works = is_same(mark) && mark.outcome != Outcome::Failed;
             found |= !is_same(mark) && is_news(mark);
         }
         true
@@ -286,6 +292,24 @@ impl Fold {
         let before = self.recent.of_key(judged.key).next();
         let failed = before.is_some_and(|mark| mark.outcome == Outcome::Failed);
         failed && judged.outcome == Outcome::Stale
+    }
+
+    /// Whether the same call is all that was made lately, now well and now not, to see how often it fails.
+    pub(crate) fn tries_on(&self, judged: &Judged<'_>) -> bool {
+        let mut row = self.recent.iter().rev().take(TRIES_MAX);
+        row.all(|mark| mark.key() == judged.key)
+    }
+
+    /// Whether the newest call of the same arguments went well, after one that failed: it may be tried once more.
+    fn worked_last(&self, judged: &Judged<'_>) -> bool {
+        let mut before = self.recent.of_key(judged.key);
+        let went_well = before
+            .next()
+            .is_some_and(|mark| mark.outcome != Outcome::Failed);
+        went_well
+            && before
+                .next()
+                .is_some_and(|mark| mark.outcome == Outcome::Failed)
     }
 
     /// Clears a tally of which what it counted says nothing of this call any more.

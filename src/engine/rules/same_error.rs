@@ -21,15 +21,15 @@
 //!
 //! # When it stays silent
 //! Errors that may pass by themselves (too many requests, time-outs) neither count with others nor end their count. An error
-//! without words, or one that only tells the exit code of a command, is the same one again where the output was recorded and is
-//! the same; where it was not recorded, nobody knows. One call more is needed where something was done in between, which may have
+//! without words, or one that only tells the exit code of a command, is the same one again where the output was recorded and is the
+//! same; where it was not recorded, nobody knows. One call more is needed where something was done in between, which may have
 //! mended the cause. Three times as many are needed of one command, the only one of its tool that fails, where something else was
-//! called in between and something was printed before the error that was not printed before. Tests of which some passed count
-//! for nothing where each run is of another thing, such as another version. Where each call is about the next number of a list
-//! (seed 1, 2, 3), eight must fail, unless the same words bring the next number each time. A failure of a file counts for nothing
-//! where other ones are changed, each once, as long as it is no test. A new result of the tool starts the count anew, and so does
-//! one call that went well with another thing in the same form, as of a batch in which every third item fails; the calls of one
-//! model answer count once.
+//! called in between and something was printed before the error that was not printed before. Tests of which some passed count for
+//! nothing where each run is of another thing, such as another version. Where each call is about the next number of a list (seed 1,
+//! 2, 3), eight must fail, unless the same words bring the next number each time. A failure of a file counts for nothing where
+//! other ones are changed, each once, as long as it is no test. A new result of the tool starts the count anew, and so does a call
+//! that works when it is tried again, unless nothing else is done, or one that went well with another thing in the same form, as of
+//! a batch in which every third item fails; the calls of one model answer count once.
 
 use crate::engine::event::{Failure, Manner, Value};
 use crate::engine::fold::elsewhere::share_file;
@@ -66,6 +66,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return observe_passing(fold, judged, settings.calls.saturating_mul(PASSING));
     }
     if judged.stands_aside() {
+        // Who tries again and again to see how often it fails makes no headway.
+        if fold.works_at_last(judged) && !fold.tries_on(judged) {
+            note_success(fold, judged);
+        }
         return None;
     }
     let Some(failure) = judged.call.error else {
@@ -194,7 +198,8 @@ fn is_begun_again(fold: &Fold, mark: &CallMark, start: usize) -> bool {
 /// A success of the tool ends the count, whatever the error was: the key is that of the tool alone. Not one of an agent who did not
 /// fail: others may lack what it has.
 fn note_success(fold: &mut Fold, judged: &Judged<'_>) {
-    let is_success = judged.outcome == Outcome::Fresh || fold.does_another(judged);
+    let is_success =
+        judged.outcome == Outcome::Fresh || fold.does_another(judged) || fold.works_at_last(judged);
     if is_success && fold.tallies.has(RULE, judged.tool_hash) {
         let seen = &fold.tallies.of(RULE, judged.tool_hash).seen;
         if seen.contains(&who(judged)) {
