@@ -19,6 +19,7 @@ mod in_vain;
 pub(crate) mod judge;
 mod long_poll;
 pub(crate) mod marks;
+mod numbered;
 pub(crate) mod outcome;
 mod packing;
 pub(super) mod question;

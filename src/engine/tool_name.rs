@@ -81,7 +81,8 @@ const HANDS_OUT: [&str; 9] = [
 const WAITS: [&str; 3] = ["wait", "sleep", "poll"];
 
 /// Words of tools that look for what should not be there.
-const FAULTS: [&str; 10] = [
+const FAULTS: [&str; 11] = [
+    "console",
     "diagnostics",
     "diagnostic",
     "lint",

@@ -30,6 +30,159 @@ const SENTENCES: [&str; 9] = [
     "Return the longhand version of that address as words.",
 ];
 
+/// Given names that have a number in common, each is another thing; names that differ in their number alone are tried out.
+#[test]
+fn names_with_one_number() {
+    let names = [
+        "sales_2023.csv",
+        "costs_2023.csv",
+        "staff_2023.csv",
+        "travel_2023.csv",
+        "energy_2023.csv",
+        "rent_2023.csv",
+        "tax_2023.csv",
+        "water_2023.csv",
+    ];
+    let packed = names.map(|name| json!(format!("gzip -k data/{name}")));
+    check(&each("bash", "command", &packed, &json!("")), &[]);
+    check(
+        &each("search_file", "path", &texts(&names), &json!([])),
+        &[],
+    );
+    let regions = [
+        "us-east-1",
+        "us-west-1",
+        "eu-west-1",
+        "ap-south-1",
+        "ap-south-2",
+        "eu-west-2",
+        "eu-west-3",
+        "sa-east-1",
+    ];
+    check(
+        &each("list_hosts", "region", &texts(&regions), &json!([])),
+        &[],
+    );
+    let tried = [17, 42, 23, 81, 35, 66, 12, 58].map(|number| json!(format!("orchid_{number}")));
+    assert!(is_warned_of(&each(
+        "find_references",
+        "symbol",
+        &tried,
+        &json!([])
+    )));
+}
+
+/// Given numbers that are ids, or codes in the names of files, each is another thing; other numbers, such as those of towns, are
+/// tried out where nothing is found.
+#[test]
+fn numbers_that_are_ids() {
+    let nothing = json!({"results": []});
+    let ids = [
+        48211, 50377, 48902, 61044, 57310, 49008, 60017, 52290, 58833,
+    ]
+    .map(|id| json!(id));
+    check(
+        &each("get_open_tickets", "customer_id", &ids, &nothing),
+        &[],
+    );
+    let accounts = texts(&[
+        "482110093311",
+        "503772209918",
+        "489020011734",
+        "610447719203",
+        "573100448812",
+        "490080007123",
+        "600170031990",
+    ]);
+    check(&each("list_trails", "account", &accounts, &nothing), &[]);
+    let contracts = texts(&[
+        "C-118.pdf",
+        "C-907.pdf",
+        "C-334.pdf",
+        "C-562.pdf",
+        "C-771.pdf",
+    ]);
+    let absent = json!({"found": false});
+    check(&each("find_clause", "contract", &contracts, &absent), &[]);
+    assert!(is_warned_of(&each("search_orders", "zip", &ids, &nothing)));
+    let next: Vec<_> = (48211..48220).map(|id| json!(id)).collect();
+    assert!(is_warned_of(&each(
+        "get_open_tickets",
+        "customer_id",
+        &next,
+        &nothing
+    )));
+}
+
+/// Given a file of which page after page has no table, the next one may have one; many in a row, and pages of a list behind its
+/// end, are looked at in vain.
+#[test]
+fn pages_that_lack_it() {
+    let page = |number: u32| {
+        let input = json!({"doc": "annual_report.pdf", "page": number});
+        made("extract_tables", &input, &json!({"tables": []}))
+    };
+    check(&(1..10).map(page).collect::<Vec<_>>(), &[]);
+    assert!(is_warned_of(&(1..16).map(page).collect::<Vec<_>>()));
+    let of_list = |number: u32| {
+        let input = json!({"q": "lamps", "page": number});
+        made("search_shop", &input, &json!({"items": []}))
+    };
+    assert!(is_warned_of(&(4..10).map(of_list).collect::<Vec<_>>()));
+}
+
+/// Given sentences that are handed over to be judged, all of which are judged alike, each is another text, whatever the argument is
+/// called; to a tool that searches they are questions.
+#[test]
+fn sentences_that_are_judged() {
+    let found = json!({"entities": []});
+    check(&each("detect_pii", "text", &texts(&SENTENCES), &found), &[]);
+    let verdict =
+        json!({"flagged": false, "categories": {"hate": false, "violence": false, "harm": false}});
+    check(
+        &each("moderate", "input", &texts(&SENTENCES), &verdict),
+        &[],
+    );
+    let nothing = json!({"results": []});
+    assert!(is_warned_of(&each(
+        "search_docs",
+        "input",
+        &texts(&SENTENCES),
+        &nothing
+    )));
+}
+
+/// Given a small store of knowledge that has one answer to all questions, whose users ask for another thing each time, or of which
+/// each answer is written down, nobody goes round; who asks on and on does.
+#[test]
+fn questions_to_few_texts() {
+    let passage = "We handle one request at a time until the shutdown, and return what was asked. ";
+    let chunks = json!({"chunks": [{"id": "kb0", "text": passage.repeat(4)}]});
+    let questions = [
+        "How do you encrypt data at rest?",
+        "What is your incident response process?",
+        "Do you support single sign-on?",
+        "Where are the centers located?",
+        "Describe the backup policy",
+        "Which penetration tests were run?",
+    ];
+    let asked = each("search_kb", "query", &texts(&questions), &chunks);
+    let turns: Vec<_> = asked
+        .iter()
+        .flat_map(|call| [json!({"kind": "user_message"}), call.clone()])
+        .collect();
+    check(&turns, &[]);
+    let written: Vec<_> = (0..)
+        .zip(&asked)
+        .flat_map(|(number, call)| {
+            let answer = json!({"question": number, "answer": SENTENCES[number]});
+            [call.clone(), made("write_answer", &answer, &json!("saved"))]
+        })
+        .collect();
+    check(&written, &[]);
+    assert!(is_warned_of(&asked));
+}
+
 /// Given things that are looked up by their names, and of which hardly more than the name comes back, each was found; one that is
 /// found under all names is found once.
 #[test]
@@ -148,6 +301,19 @@ fn code_that_prints_nothing() {
         check(&(0..9).map(run).collect::<Vec<_>>(), &[]);
         assert!(is_warned_of(&vec![run(3); 9]));
     }
+}
+
+/// Given a console that stays empty after each of several edits, that was hoped for; one that is looked at again and again is not.
+#[test]
+fn a_console_without_messages() {
+    let look = || made("list_console_messages", &json!({}), &json!([]));
+    let names = ["alpha", "bravo", "castle", "delta", "echo", "falcon"];
+    let edited = names.iter().zip(SENTENCES).flat_map(|(name, text)| {
+        let edit = json!({"path": format!("src/{name}.ts"), "new": text});
+        [made("edit_file", &edit, &json!("ok")), look()]
+    });
+    check(&edited.collect::<Vec<_>>(), &[]);
+    assert!(is_warned_of(&vec![look(); 6]));
 }
 
 /// Given batches of which none failed, each was another one; where none is done, or all fail, it is the same one.

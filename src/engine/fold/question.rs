@@ -12,7 +12,7 @@ use std::iter::zip;
 use std::ops::RangeInclusive;
 
 use crate::engine::event::HIDDEN;
-use crate::engine::similarity::{common_ends, digits_at_end, digits_at_start};
+use crate::engine::similarity::common_ends;
 
 /// Shortest word that names something, in bytes: shorter ones are flags and grammar.
 const NAME_BYTES_MIN: usize = 3;
@@ -112,36 +112,6 @@ pub(crate) fn tries_the_same(failed: &str, next: &str) -> bool {
     }
     let common = lefts.iter().filter(|name| rights.contains(name)).count();
     begins_alike && common * 2 > lefts.len().max(rights.len())
-}
-
-/// Parts of the names of arguments that say where in a list to go on.
-const PLACES: [&str; 5] = ["page", "offset", "skip", "start", "cursor"];
-
-/// Whether two questions differ first in a number that says where in a list to go on: behind its end there is nothing more.
-pub(crate) fn turns_pages(left: &str, right: &str) -> bool {
-    let (prefix, _) = common_ends(left.as_bytes(), right.as_bytes());
-    let name = left.get(..prefix).and_then(|before| {
-        let before = before.trim_end_matches(|letter: char| letter.is_ascii_digit());
-        before.strip_suffix("\":")?.rsplit('"').next()
-    });
-    relation(left, right) == Relation::Numbered
-        && name.is_some_and(|name| PLACES.iter().any(|place| name.contains(place)))
-}
-
-/// Whether two questions differ in one number alone, and that of the second one is the next: as who goes through a list counts up.
-pub(crate) fn counts_up(left: &str, right: &str) -> bool {
-    let (prefix, suffix) = common_ends(left.as_bytes(), right.as_bytes());
-    let number = |text: &str| {
-        let (before, after) = text.split_at_checked(prefix)?;
-        let (_, behind) = after.split_at_checked(after.len().checked_sub(suffix)?)?;
-        let start = prefix - digits_at_end(before).len();
-        let end = text.len() - suffix + digits_at_start(behind).len();
-        text[start..end].parse::<u32>().ok()
-    };
-    match (number(left), number(right)) {
-        (Some(left), Some(right)) => left.checked_add(1) == Some(right),
-        _ => false,
-    }
 }
 
 /// The values of both that differ, side by side; the whole texts where they are not built alike.
@@ -316,13 +286,13 @@ fn are_names(words: &[&str]) -> bool {
 
 /// Whether a word names something: not a word of grammar, and no number with a few letters around it, as `user14` and `3rd` are,
 /// unless the letters are others, as in `us-east-1` and `eu-west-1`. A day is a name, also within another one, an address of a
-/// machine, and a code in capitals, `DE` or `W4711`. Of a path, what it does not share with one of these counts.
+/// machine, its name, and a code in capitals, `DE` or `W4711`. Of a path, what it does not share with one of these counts.
 fn is_name(word: &str, others: &[&str]) -> bool {
     let digits = |word: &str| word.bytes().filter(u8::is_ascii_digit).count();
     if let Some(day) = day(word) {
         return !others.iter().any(|other| self::day(other) == Some(day));
     }
-    if is_address(word) || is_code(word) || is_commit(word) {
+    if is_address(word) || is_code(word) || is_commit(word) || is_place(word) {
         return true;
     }
     let own = own_part(word, others);
@@ -362,14 +332,37 @@ fn is_address(word: &str) -> bool {
     }) && numbers == 4
 }
 
-/// Whether a word is a code: two capitals, as countries have them, or capitals and numbers, as cells, orders and notices have.
+/// Whether a word is a code: two capitals, as countries have them, or capitals and numbers, as cells, orders and notices have, and
+/// the files that are named after them, `C-118.pdf`.
 fn is_code(word: &str) -> bool {
+    let word = match word.rsplit_once('.') {
+        Some((stem, kind)) if (1..=KIND_BYTES_MAX).contains(&kind.len()) && stem.len() > 2 => stem,
+        _ => word,
+    };
     let is_capital = |letter: &u8| letter.is_ascii_uppercase();
     let letters = || word.bytes().filter(u8::is_ascii_alphabetic);
     let has_digit = word.bytes().any(|digit| digit.is_ascii_digit());
     letters().next().is_some()
         && letters().all(|letter| is_capital(&letter))
         && (has_digit || word.len() == 2)
+}
+
+/// Longest kind of a file, behind the point: `json`.
+pub(super) const KIND_BYTES_MAX: usize = 4;
+
+/// Whether a word is the name of a machine or of where one stands: words with `-` between, and a number of up to two digits behind
+/// them, as in `us-east-1` and `web-prod-01`.
+fn is_place(word: &str) -> bool {
+    let mut parts = word.rsplit('-');
+    let number = parts.next().unwrap_or_default();
+    let is_number =
+        (1..=2).contains(&number.len()) && number.bytes().all(|digit| digit.is_ascii_digit());
+    let is_word =
+        |part: &str| !part.is_empty() && part.bytes().all(|letter| letter.is_ascii_alphabetic());
+    let (all, count) = parts.fold((true, 0), |(all, count), part| {
+        (all && is_word(part), count + 1)
+    });
+    is_number && all && count >= 2
 }
 
 /// Whether a word is an abbreviated commit: hex digits, of which some are letters and some are not.
@@ -386,23 +379,21 @@ fn is_commit(word: &str) -> bool {
 const COMMIT_BYTES: RangeInclusive<usize> = 7..=40;
 
 /// Whether the letters of a word with digits are others than those of each of these, so that it is no number that was counted up,
-/// and no end by chance behind a name (`api-7d4f-x2v9k`): less than half of them stand at the beginning of one of these. A name
-/// with one number of several digits is one that was tried (`orchid_17`), whatever its letters are.
+/// and no end by chance behind a name (`api-7d4f-x2v9k`): less than half of them stand at the beginning of one of these, unless the
+/// digits are the same.
 fn has_letters_of_its_own(word: &str, others: &[&str]) -> bool {
-    let numbers = word.split(|letter: char| !letter.is_ascii_digit());
-    let mut numbers = numbers.filter(|number| !number.is_empty());
-    if let (Some(number), None) = (numbers.next(), numbers.next())
-        && number.len() > 1
-    {
-        return false;
-    }
+    let digits = |word: &str| -> String { word.chars().filter(char::is_ascii_digit).collect() };
     let letters = |word: &str| -> String {
         let letters = word.chars().filter(|letter| letter.is_alphabetic());
         letters.map(|letter| letter.to_ascii_lowercase()).collect()
     };
-    let own = letters(word);
+    let (own, numbers) = (letters(word), digits(word));
     let is_own = |other: &&str| {
+        let is_same_number = digits(other) == numbers;
         let other = letters(other);
+        if is_same_number {
+            return other != own;
+        }
         let (shared, _) = common_ends(own.as_bytes(), other.as_bytes());
         shared * 2 < own.len() && !other.contains(&own)
     };
@@ -472,24 +463,7 @@ const FORM_BYTES_MIN: usize = 5;
 mod tests {
     use std::iter::zip;
 
-    use super::{Only, Relation, counts_up, pieces, relation, values, words};
-
-    /// Given questions that differ in one number, they count up where the second number is the next; other signs count for nothing.
-    #[test]
-    fn lists_count_up() {
-        let check = |left: &str, right: &str, expected: bool| {
-            assert_eq!(counts_up(left, right), expected, "{left}, {right}");
-        };
-        check("seed 1", "seed 2", true);
-        check("run 9 of 12", "run 10 of 12", true);
-        check("{\"page\":199}", "{\"page\":200}", true);
-        check("seed 2", "seed 1", false);
-        check("seed 2", "seed 4", false);
-        check("seed 2", "seed 2", false);
-        check("seed 1 a", "seed 2 b", false);
-        check("é1", "è2", false);
-        check("", "1", false);
-    }
+    use super::{Only, Relation, pieces, relation, values, words};
 
     #[track_caller]
     fn check(left: &str, right: &str, expected: Relation) {
@@ -634,6 +608,11 @@ mod tests {
             ("country", "DE", "FR"),
             ("order", "W4711", "W4712"),
             ("notice", "CVE-2026-1234", "CVE-2026-1235"),
+            ("contract", "C-118.pdf", "C-907.pdf"),
+            ("path", "data/sales_2023.csv", "data/costs_2023.csv"),
+            ("host", "alpha-prod-01", "bravo-prod-01"),
+            ("region", "ap-south-1", "ap-southeast-1"),
+            ("region", "eu-west-1", "eu-west-2"),
             ("locale", "de_DE", "fr_FR"),
             ("region", "us-east-1", "eu-central-1"),
             ("ip", "10.0.1.14", "10.0.2.7"),
@@ -673,6 +652,7 @@ mod tests {
                 "api-7d4f-q8w5z",
                 Relation::Numbered,
             ),
+            ("symbol", "orchid_17", "orchid_18", Relation::Numbered),
             (
                 "version",
                 "release-1.2.3",

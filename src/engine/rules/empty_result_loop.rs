@@ -13,11 +13,13 @@
 //! # When it stays silent
 //! Results that were not recorded are not empty. Where progress is known, a new result of the same tool starts the count anew,
 //! and so does a new result of any tool where the question is another one; questions about other things (another table, another
-//! user in one frame) do not count together, nor do those in wholly other words between which something was done; several empty
-//! answers to one model answer count once, five are needed where the tool found something among the newest calls or the arguments
-//! were not recorded, a call that gave nothing at all and did not even say so (a note-taking tool, a shell's `mkdir`) may not have
-//! looked for anything, and a tool that looks for faults (`get_diagnostics`, `lint`) begins anew where something was done since,
-//! and counts only where it looks at the same thing again.
+//! user in one frame, an id) do not count together, nor do texts that are handed over to be judged, or those in wholly other
+//! words between which something was done; other numbers count, but for pages, only behind one that found nothing (nine, where
+//! they are pages of a file); several empty answers to one model answer count once, five are needed where the tool found
+//! something among the newest calls or the arguments were not recorded, a call that gave nothing at all and did not even say so
+//! (a note-taking tool, a shell's `mkdir`) may not have looked for anything, a result that says that it is still under way is
+//! not complete, and a tool that looks for faults (`get_diagnostics`, `lint`, a console) begins anew where something was done
+//! since, and counts only where it looks at the same thing again.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;

@@ -18,23 +18,23 @@
 //!
 //! # When it stays silent
 //! Empty results and errors have rules of their own. Calls that ask the same of other things (another file, user or page in one
-//! frame) are a batch, whose answers may well be equal, and so are texts with hardly a word in common that are handed over to be
-//! judged (`text`, `document`), but to a tool that searches. A result of up to 64 bytes, or one no longer than what was sent, may
-//! be a mere acknowledgement (`ok`, `saved`), unless it counts nought (`{"count": 0}`) or the tool looks (`grep`), and so may that
-//! of a tool that writes. A new result of the tool starts the count anew; where other results of the tool are more than these, it
-//! has more than one to give; and the calls of one model answer count once.
+//! frame) are a batch, whose answers may well be equal, and so are texts with hardly a word in common that are handed over to
+//! be judged (`text`, `document`, a whole sentence), but to a tool that searches, and so are questions (`query`) in wholly
+//! other words between which something was done or a user spoke. A result of up to 64 bytes, or one no longer than what was
+//! sent, may be a mere acknowledgement (`ok`, `saved`), unless it counts nought (`{"count": 0}`) or the tool looks (`grep`),
+//! and so may that of a tool that writes. A new result of the tool starts the count anew; where other results of the tool are
+//! more than these, it has more than one to give; and the calls of one model answer count once.
 
 use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
 use crate::engine::fold::amount::{differ_in_amount, differ_in_page, says_amount};
-use crate::engine::fold::handed::hands_over_text;
+use crate::engine::fold::handed::{asks, is_data};
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::{ACKNOWLEDGEMENT_BYTES_MAX, Outcome};
 use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::recent::{RECENT_CALLS_MAX, Recent};
 use crate::engine::policy::Policy;
-use crate::engine::tool_name;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 
@@ -66,7 +66,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let window = settings.window_calls.unwrap_or(u32::MAX) as usize;
     let enough = settings.calls.saturating_sub(1) as usize;
-    let mut same = same_results(&fold.recent, judged, window, enough)?;
+    let since = Since::of(fold, judged);
+    let mut same = same_results(&fold.recent, judged, window, enough, &since)?;
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.expire(judged.number, settings.window_calls);
     // Another result than the one that was counted has come up since.
@@ -84,6 +85,28 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     Some(Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
+/// From when on calls may ask for the same in wholly other words.
+struct Since {
+    /// Start of the first call of the present turn.
+    turn_ns: u64,
+    /// Start of the first call after the newest deed.
+    deed_ns: u64,
+}
+
+impl Since {
+    fn of(fold: &Fold, judged: &Judged<'_>) -> Self {
+        let start_ns = |first: u64| {
+            let calls = judged.number.saturating_sub(first) as usize;
+            let starts = fold.recent.iter().rev().map(|mark| mark.start_ns);
+            starts.take(calls).min().unwrap_or(u64::MAX)
+        };
+        Self {
+            turn_ns: start_ns(fold.totals.turn_at),
+            deed_ns: start_ns(fold.totals.acted_at + 1),
+        }
+    }
+}
+
 /// The calls of the tool among the newest ones that asked for the same in other words, or for whatever where the result is long,
 /// and got this result, each round once, back to where the tool gave something else that was new. Nothing where they are not
 /// enough, or fewer than [`WORDINGS_MIN`] others are among them.
@@ -92,6 +115,7 @@ fn same_results<'m>(
     judged: &Judged<'_>,
     window: usize,
     enough: usize,
+    since: &Since,
 ) -> Option<Vec<&'m CallMark>> {
     let own = judged.key?;
     let sample = &*judged.call.input.value()?.sample;
@@ -133,11 +157,13 @@ fn same_results<'m>(
     let is_other_page =
         |mark: &&CallMark| mark.result() == judged.result && differ_in_page(&mark.sample, sample);
     let is_page = is_page || (is_long && same.iter().all(is_other_page));
-    let stands = (is_page && same.len() > enough) || (is_long && same.len() + 1 >= LONG_CALLS_MIN);
+    let of_turn = same.iter().filter(|mark| mark.start_ns >= since.turn_ns);
+    let is_often = of_turn.count() + 1 >= LONG_CALLS_MIN;
+    let stands = (is_page && same.len() > enough) || (is_long && is_often);
     let same = if others == 0 && stands {
         same
     } else {
-        reworded(judged, sample, same)
+        reworded(judged, sample, same, since)
     };
     let mut wordings: Vec<_> = same.iter().filter_map(|mark| mark.key()).collect();
     wordings.retain(|key| *key != own);
@@ -187,15 +213,17 @@ fn reworded<'s, 'm: 's>(
     judged: &Judged<'_>,
     mut sample: &'s str,
     mut rest: Vec<&'m CallMark>,
+    since: &Since,
 ) -> Vec<&'m CallMark> {
     let mut found: Vec<&CallMark> = Vec::new();
     let mut compared = 0;
     let mut shape = judged.shape;
-    let is_data = hands_over_text(sample) && !tool_name::searches(judged.tool);
+    let (is_data, asks) = (is_data(judged), asks(sample));
     loop {
         let (alike, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|mark| {
             let relation = relation(&mark.sample, sample);
-            if is_data && relation == Relation::Rephrased {
+            let is_before = asks && mark.start_ns < since.deed_ns;
+            if relation == Relation::Rephrased && (is_data || is_before) {
                 return false;
             }
             // Wholly other words that find much of the same may be another question to few texts.
