@@ -74,7 +74,7 @@ fn is_between(sign: char) -> bool {
 }
 
 /// Whether a value is the name of a file: without blanks, and with an ending of a few letters.
-fn is_file(value: &str) -> bool {
+pub(super) fn is_file(value: &str) -> bool {
     let ending = value.rsplit_once('.').map_or("", |(_, ending)| ending);
     value.len() <= NAME_BYTES_MAX
         && (1..=ENDING_BYTES_MAX).contains(&ending.len())

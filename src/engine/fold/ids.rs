@@ -21,8 +21,8 @@ pub(crate) fn form(sample: &str) -> u64 {
     })
 }
 
-/// Whether two calls of one form differ in an id.
-pub(crate) fn differ_in_id(left: &str, right: &str) -> bool {
+/// Whether two calls of one form have other words that may be ids.
+pub(crate) fn have_other_ids(left: &str, right: &str) -> bool {
     fn ids(text: &str) -> impl Iterator<Item = &str> {
         text.split(|sign: char| !sign.is_ascii_alphanumeric())
             .filter(|word| is_id(word))
@@ -36,7 +36,7 @@ fn is_id(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{differ_in_id, form};
+    use super::{form, have_other_ids};
 
     /// Given calls that ask for the next attempt, they have one form and differ in an id; those about another thing do not.
     #[test]
@@ -53,7 +53,7 @@ mod tests {
             ),
         ] {
             assert_eq!(form(left), form(right), "{left}");
-            assert!(differ_in_id(left, right), "{left}");
+            assert!(have_other_ids(left, right), "{left}");
         }
         for (left, right) in [
             ("ssh worker-01 reboot", "ssh worker-02 reboot"),
@@ -63,7 +63,7 @@ mod tests {
             ),
         ] {
             assert_eq!(form(left), form(right), "{left}");
-            assert!(!differ_in_id(left, right), "{left}");
+            assert!(!have_other_ids(left, right), "{left}");
         }
         assert_ne!(form("log 5100000"), form("status 5100000"));
     }

@@ -2,7 +2,8 @@
 
 use crate::engine::similarity::{common_ends, digits_at_end, digits_at_start};
 
-use super::question::{KIND_BYTES_MAX, Relation, pieces, relation};
+use super::elsewhere::is_file;
+use super::question::{Relation, pieces, relation};
 
 /// Parts of the names of arguments that say where in a list to go on.
 const PLACES: [&str; 5] = ["page", "offset", "skip", "start", "cursor"];
@@ -20,17 +21,9 @@ pub(crate) fn turns_pages(left: &str, right: &str) -> bool {
         && !names_file(right)
 }
 
-/// Whether a value of arguments is the name of a file, alone or at the end of a path: it has no blanks, and a kind behind its last
-/// point.
+/// Whether a value of arguments is the name of a file on a disk, alone or at the end of a path.
 pub(crate) fn names_file(sample: &str) -> bool {
-    pieces(sample).any(|value| {
-        let kind = value.rsplit_once('.').map_or("", |(_, kind)| kind);
-        (1..=KIND_BYTES_MAX).contains(&kind.len())
-            && kind.starts_with(|first: char| first.is_ascii_lowercase())
-            && kind.bytes().all(|letter| letter.is_ascii_alphanumeric())
-            && !value.contains("://")
-            && !value.contains(char::is_whitespace)
-    })
+    pieces(sample).any(|value| is_file(value) && !value.contains("://"))
 }
 
 /// Whether two questions differ first in a number that is an id: the name of its argument says so, or both are as long as ids are,

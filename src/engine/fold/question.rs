@@ -348,7 +348,7 @@ fn is_code(word: &str) -> bool {
 }
 
 /// Longest kind of a file, behind the point: `json`.
-pub(super) const KIND_BYTES_MAX: usize = 4;
+const KIND_BYTES_MAX: usize = 4;
 
 /// Whether a word is the name of a machine or of where one stands: words with `-` between, and a number of up to two digits behind
 /// them, as in `us-east-1` and `web-prod-01`.

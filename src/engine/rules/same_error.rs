@@ -34,7 +34,7 @@
 use crate::engine::event::{Failure, Manner, Value};
 use crate::engine::fold::elsewhere::share_file;
 use crate::engine::fold::gist::tells_nothing;
-use crate::engine::fold::ids::{differ_in_id, form};
+use crate::engine::fold::ids::{form, have_other_ids};
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::Outcome;
@@ -123,7 +123,7 @@ fn observe_form(
         .map(|mark| &*mark.sample)
         .find(|other| form(other) == own);
     let is_again = fold.recent.of_key(judged.key).next().is_some();
-    if is_again || before.is_some_and(|other| !differ_in_id(other, sample)) {
+    if is_again || before.is_some_and(|other| !have_other_ids(other, sample)) {
         return None;
     }
     let key = form_key(judged);
