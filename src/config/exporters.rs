@@ -77,18 +77,12 @@ fn one(name: &str, exporter: &exporters::Exporter, check: &mut Checker<'_>) -> O
             let kind = Kind::OtlpLogs(otlp_logs(name, otlp, check));
             (kind, retry(name, &otlp.retry_on_failure, check))
         }
-        exporters::Exporter::Webhook(hook) => {
+        exporters::Exporter::Webhook(hook) | exporters::Exporter::Alertmanager(hook) => {
+            if hook.lasts.is_some() && matches!(exporter, exporters::Exporter::Webhook(_)) {
+                check.wrong(&["exporters", name, "lasts"], "is for `alertmanager` alone");
+            }
             let kind = Kind::Webhook(webhook(name, hook, check));
             (kind, retry(name, &hook.retry_on_failure, check))
-        }
-        exporters::Exporter::Alertmanager(alertmanager) => {
-            let lasts = check.period(&["exporters", name, "lasts"], alertmanager.lasts);
-            let webhook = webhook(name, &alertmanager.webhook(), check);
-            let kind = Kind::Webhook(WebhookSettings {
-                form: Form::Alertmanager { lasts },
-                ..webhook
-            });
-            (kind, retry(name, &alertmanager.retry_on_failure, check))
         }
         exporters::Exporter::OtlpForward(forward) => {
             return One::Forward(otlp_forward(name, forward, check));
@@ -305,8 +299,14 @@ fn webhook(name: &str, webhook: &exporters::Webhook, check: &mut Checker<'_>) ->
     if webhook.max_alerts == 0 {
         check.wrong(&["exporters", name, "max_alerts"], "must be 1 or more");
     }
+    let form = match webhook.lasts {
+        Some(lasts) => Form::Alertmanager {
+            lasts: check.period(&["exporters", name, "lasts"], lasts),
+        },
+        None => Form::Webhook,
+    };
     WebhookSettings {
-        form: Form::Webhook,
+        form,
         url: webhook.url.clone(),
         bearer_token: token(name, webhook, check).map(Secret::from),
         token_file: webhook.token_file.as_ref().map(PathBuf::from),

@@ -31,7 +31,7 @@ pub(in crate::config) enum Exporter {
     File(File),
     OtlpLogs(OtlpLogs),
     Webhook(Webhook),
-    Alertmanager(Alertmanager),
+    Alertmanager(Webhook),
     OtlpForward(OtlpForward),
 }
 
@@ -74,6 +74,9 @@ pub(in crate::config) struct OtlpLogs {
 pub(in crate::config) struct Webhook {
     #[serde(serialize_with = "without_secrets")]
     pub(in crate::config) url: String,
+    /// Alertmanager's alone, which has it in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::config) lasts: Option<Period>,
     #[serde(default)]
     pub(in crate::config) token: Option<Secret>,
     #[serde(default)]
@@ -90,51 +93,8 @@ pub(in crate::config) struct Webhook {
     pub(in crate::config) retry_on_failure: Retry,
 }
 
-/// Alertmanager itself: what is set of a webhook, too.
-#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
-#[serde(deny_unknown_fields)]
-pub(in crate::config) struct Alertmanager {
-    #[serde(serialize_with = "without_secrets")]
-    pub(in crate::config) url: String,
-    #[serde(default = "lasts")]
-    pub(in crate::config) lasts: Period,
-    #[serde(default)]
-    pub(in crate::config) token: Option<Secret>,
-    #[serde(default)]
-    pub(in crate::config) token_file: Option<String>,
-    #[serde(default)]
-    pub(in crate::config) allow_private: bool,
-    #[serde(default = "max_alerts")]
-    pub(in crate::config) max_alerts: u32,
-    #[serde(default)]
-    pub(in crate::config) external_url: Option<String>,
-    #[serde(default)]
-    pub(in crate::config) tls: ClientTls,
-    #[serde(default)]
-    pub(in crate::config) retry_on_failure: Retry,
-}
-
-impl Alertmanager {
-    /// What is set of a webhook.
-    pub(in crate::config) fn webhook(&self) -> Webhook {
-        let alertmanager = self.clone();
-        Webhook {
-            url: alertmanager.url,
-            token: alertmanager.token,
-            token_file: alertmanager.token_file,
-            allow_private: alertmanager.allow_private,
-            max_alerts: alertmanager.max_alerts,
-            external_url: alertmanager.external_url,
-            tls: alertmanager.tls,
-            retry_on_failure: alertmanager.retry_on_failure,
-        }
-    }
-}
-
-/// Longer than a loop takes to grow by what is told of it.
-fn lasts() -> Period {
-    Period(Duration::from_secs(24 * 3_600))
-}
+/// How long an alert lasts in Alertmanager: longer than a loop takes to grow by what is told of it.
+const LASTS: Period = Period(Duration::from_secs(24 * 3_600));
 
 /// About 50 kB of JSON in one request.
 fn max_alerts() -> u32 {
@@ -174,7 +134,13 @@ impl<'de> Visitor<'de> for ExportersVisitor {
                 "file" => Exporter::File(map.next_value()?),
                 "otlp_logs" => Exporter::OtlpLogs(map.next_value()?),
                 "otlp_forward" => Exporter::OtlpForward(map.next_value()?),
-                "alertmanager" => Exporter::Alertmanager(map.next_value()?),
+                "alertmanager" => {
+                    let written: Webhook = map.next_value()?;
+                    Exporter::Alertmanager(Webhook {
+                        lasts: written.lasts.or(Some(LASTS)),
+                        ..written
+                    })
+                }
                 _ => Exporter::Webhook(map.next_value()?),
             };
             exporters.push((name.full, exporter));

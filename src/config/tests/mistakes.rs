@@ -32,6 +32,10 @@ fn misspelt_keys_are_named_with_the_nearest_right_one() {
         &["1:1: data_dir: unknown key here; did you mean `service.data_dir`?"],
     );
     check(
+        "exporters: {webhook: {url: 'https://x', lasts: 1h}}",
+        &["1:41: exporters.webhook.lasts: is for `alertmanager` alone"],
+    );
+    check(
         "detectors: {mode: observe}",
         &["1:13: detectors.mode: unknown key here; did you mean `guard.mode`?"],
     );
