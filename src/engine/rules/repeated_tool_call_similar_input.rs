@@ -140,12 +140,20 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
     Some(found.map_or(key, |mark| mark.group))
 }
 
+/// What arguments hold besides numbers and their signs.
+fn besides_numbers(sample: &str) -> impl Iterator<Item = u8> {
+    let is_of_number = |sign: &u8| sign.is_ascii_digit() || matches!(sign, b'-' | b'.');
+    sample.bytes().filter(move |sign| !is_of_number(sign))
+}
+
 /// Whether two calls that are alike may ask for the same, or do it. Where it is merely acknowledged, other numbers are another
 /// place.
 fn may_be_same(judged: &Judged<'_>, mark: &CallMark, value: &Value) -> bool {
     let relation = relation(&mark.sample, &value.sample);
-    let has_number = || value.sample.bytes().any(|sign| sign.is_ascii_digit());
-    let is_elsewhere = || relation == Relation::Numbered && has_number();
+    let is_elsewhere = || {
+        relation == Relation::Numbered
+            && besides_numbers(&mark.sample).eq(besides_numbers(&value.sample))
+    };
     let does_the_same = || !is_elsewhere() && names_the_same(mark, value);
     relation != Relation::Other && (!judged.is_terse() || does_the_same())
 }
