@@ -84,12 +84,9 @@ pub(super) fn observe(
     }
     let (of_agent, _) = policy.of(None, call.agent.map(|agent| &**agent));
     let settings = of_agent.rules.repeated_text.as_ref()?;
-    let answer = policy
-        .progress_aware
-        .then(|| answers_alike(fold, call, own));
-    if let Some(answer) = answer
-        .flatten()
-        .filter(|tally| tally.count > settings.turns_alone)
+    if policy.progress_aware
+        && let Some(answer) = answers_alike(fold, call, own)
+        && answer.count > settings.turns_alone
     {
         return Some(Finding {
             agent: call.agent.cloned(),
