@@ -60,7 +60,10 @@ const OURS: [&str; 8] = [
 ];
 
 /// File of the database that says how it was configured, which is written before the log is begun.
-const CONFIGURATION: &str = "conf";
+pub(super) const CONFIGURATION: &str = "conf";
+
+/// Directory of the database for values that are too large for its log.
+pub(super) const BLOBS: &str = "blobs";
 
 /// What the name of a snapshot of sled ends in for as long as it is being written.
 const UNFINISHED: &str = "generating";
@@ -90,6 +93,7 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> 
     if !is_said {
         refuse_foreign(dir)?;
     }
+    rebuild::make_way(dir)?;
     let lock = lock(dir)?;
     rebuild::finish(dir)?;
     snapshot::remove_unfinished(&snapshot::dir_of(dir));
@@ -224,6 +228,7 @@ pub(super) fn says_format(dir: &Path) -> Result<bool, StoreError> {
     let text = match fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => String::new(),
         Err(error) => return Err(StoreError::io("cannot read", path, error)),
     };
     let format = text.trim_end().strip_prefix(FORMAT_SIGN);
@@ -277,7 +282,7 @@ pub(super) fn refuse_foreign(dir: &Path) -> Result<(), StoreError> {
 /// Whether a directory is one of sled's, or one that sled did not come to fill.
 fn is_database(path: &Path) -> bool {
     let is_empty = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
-    is_empty || path.join("blobs").is_dir() || path.join(JOURNAL).is_dir()
+    is_empty || path.join(BLOBS).is_dir() || path.join(JOURNAL).is_dir()
 }
 
 fn foreign(dir: &Path, found: &str) -> StoreError {

@@ -16,7 +16,11 @@ use super::bundles;
 use super::durable::{sync_all, sync_dir};
 use super::error::StoreError;
 use super::keys;
-use super::open::{DATABASE, JOURNAL, LOG, SCHEMA_KNOWN, format_of, known, open_database};
+use super::lock::LOCK;
+use super::open::{
+    BLOBS, CONFIGURATION, DATABASE, FORMAT, JOURNAL, LOG, SCHEMA_KNOWN, format_of, known,
+    open_database,
+};
 use super::pieces::Writes;
 use super::records::decode_saved;
 use super::snapshot;
@@ -28,7 +32,7 @@ pub(super) const FRESH: &str = "store.new";
 /// What the directory of a database is called that has none, until it is removed.
 pub(super) const OLD: &str = "store.old";
 
-/// What the name of a database that was set aside begins with.
+/// What the name of a database, or of anything else, that was set aside begins with.
 pub(super) const SET_ASIDE: &str = "damaged-";
 
 /// Databases that were set aside and are kept for somebody to look at.
@@ -105,6 +109,33 @@ impl Mended {
     pub fn told_loss(&self) -> &str {
         self.loss.as_deref().unwrap_or("nothing is lost")
     }
+}
+
+/// Sets aside what is no directory where the store needs one, or is one where it needs a file: it would be in the way for ever.
+pub(super) fn make_way(dir: &Path) -> Result<(), StoreError> {
+    let database = dir.join(DATABASE);
+    let needed = [
+        (dir.join(LOCK), false),
+        (dir.join(FORMAT), false),
+        (snapshot::dir_of(dir), true),
+        (database.join(CONFIGURATION), false),
+        (database.join(BLOBS), true),
+        (database.join(JOURNAL), true),
+        (database, true),
+    ];
+    for (path, is_dir) in needed {
+        // What cannot be looked at for now may be sound.
+        let in_the_way = fs::metadata(&path).is_ok_and(|found| found.is_dir() != is_dir);
+        if !in_the_way {
+            continue;
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let to = dir.join(format!("{}-{name}", name_aside()));
+        fs::rename(&path, &to).map_err(|error| StoreError::io("cannot set aside", &path, error))?;
+        let needed = if is_dir { "a directory" } else { "a file" };
+        error!(path = %path.display(), set_aside = %to.display(), "it is not {needed} and was set aside");
+    }
+    Ok(())
 }
 
 /// Finishes, or clears away, what an earlier process was doing here when it ended.
@@ -259,12 +290,16 @@ fn set_aside(dir: &Path) -> io::Result<Option<PathBuf>> {
         }
         return Ok(None);
     }
-    let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
-    let name = format!("{SET_ASIDE}{}", time.replace(':', "-"));
-    let to = dir.join(name);
+    let to = dir.join(name_aside());
     fs::rename(database, &to)?;
     sync_dir(dir)?;
     Ok(Some(to))
+}
+
+/// What something is called that is set aside now.
+fn name_aside() -> String {
+    let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+    format!("{SET_ASIDE}{}", time.replace(':', "-"))
 }
 
 /// Removes the oldest of those that were set aside, but for so many. Says whether there were any.
@@ -273,7 +308,14 @@ pub(super) fn forget_oldest(dir: &Path, kept: usize) -> bool {
     found.sort_unstable();
     found.reverse();
     let old = found.into_iter().skip(kept);
-    old.filter(|old| fs::remove_dir_all(old).is_ok()).count() > 0
+    let remove = |old: &PathBuf| {
+        if old.is_dir() {
+            fs::remove_dir_all(old).is_ok()
+        } else {
+            fs::remove_file(old).is_ok()
+        }
+    };
+    old.filter(remove).count() > 0
 }
 
 fn all_set_aside(dir: &Path) -> Vec<PathBuf> {

@@ -111,6 +111,38 @@ fn a_path_that_is_no_directory_is_refused() {
     );
 }
 
+/// Given a file of a store that is a directory, or the other way round, it is set aside, and what was committed is there, but for
+/// what it held.
+#[tokio::test]
+async fn what_is_in_the_way_is_set_aside() {
+    let files = ["LOCK", "FORMAT", "store/conf", "store/db"].map(|name| (name, true));
+    let directories =
+        ["store/blobs", "snapshots", "store/journal", "store"].map(|name| (name, false));
+    for (name, is_file) in files.into_iter().chain(directories) {
+        let dir = TempDir::new().unwrap();
+        let store = open(dir.path());
+        store.commit(idle("run", 1)).await.unwrap();
+        store.close().await.unwrap();
+        let path = dir.path().join(name);
+        if is_file {
+            fs::remove_file(&path).unwrap();
+            fs::create_dir_all(path.join("theirs")).unwrap();
+        } else {
+            let _ = fs::remove_dir_all(&path);
+            fs::write(&path, "theirs").unwrap();
+        }
+        let store = open(dir.path());
+        let is_lost = matches!(name, "store/journal" | "store");
+        assert_eq!(replayed(&store).len(), usize::from(!is_lost), "{name}");
+        store.commit(idle("run", 1)).await.unwrap();
+        store.close().await.unwrap();
+        let aside = fs::read_dir(dir.path()).unwrap().flatten();
+        let aside =
+            aside.filter(|entry| entry.file_name().to_string_lossy().starts_with("damaged-"));
+        assert_eq!(aside.count(), 1, "{name}");
+    }
+}
+
 /// Given a store whose journal is not there, as while its database is being set aside, no copy is made of it: it would lack what
 /// was acknowledged last.
 #[tokio::test]
