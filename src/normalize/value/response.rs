@@ -43,27 +43,29 @@ pub(super) fn error_told(object: &str, arguments: &str) -> Option<String> {
     if !may_respond(object) {
         return in_words();
     }
-    response_error(object, arguments)
+    let response = Object::of(object);
+    response_error(&response, arguments)
         .or_else(in_words)
-        .or_else(|| own_error(object))
+        .or_else(|| own_error(&response))
 }
 
 /// What went wrong with a request, by the response to it, its status first; `None` of anything else. Of what is not there, it says
 /// what that is, as clients do that raise: it is another error for each address.
-fn response_error(object: &str, arguments: &str) -> Option<String> {
-    let response = Object::of(object);
+fn response_error(response: &Object<'_>, arguments: &str) -> Option<String> {
     let mut all = STATUS.iter();
     let (name, status) = all.find_map(|name| Some((*name, response.member(name)?)))?;
-    let is_failed = status.len() == 3 && (400..600_u32).contains(&status.parse().ok()?);
-    let said = said_in(object);
+    if status.len() != 3 || !(400..600_u32).contains(&status.parse().ok()?) {
+        return None;
+    }
+    let said = said_in(response);
     // A code without words may be one of the tool's own.
-    if !is_failed || (name == "code" && said.is_none()) {
+    if name == "code" && said.is_none() {
         return None;
     }
     let in_body = || {
         let body = BODIES.iter().find_map(|name| response.member(name))?;
         let body = unquote(body);
-        let said = said_in(&body).map(Cow::into_owned);
+        let said = said_in(&Object::of(&body)).map(Cow::into_owned);
         Some(said.map_or(body, Cow::Owned))
     };
     let words = said.or_else(in_body)?;
@@ -77,8 +79,7 @@ fn response_error(object: &str, arguments: &str) -> Option<String> {
 /// What went wrong with a call, by the code and the words of the tool's own in which it answers:
 /// `{"errcode": 40001, "errmsg": "…"}`, as `WeChat` and `DingTalk` do. Of a name that says less, the words have to
 /// refuse: `{"code": 10013, "msg": "无效的参数"}`.
-fn own_error(object: &str) -> Option<String> {
-    let response = Object::of(object);
+fn own_error(response: &Object<'_>) -> Option<String> {
     let is_fault = |code: &&str| {
         let code = code.trim_matches('"');
         code.parse()
@@ -139,14 +140,10 @@ fn misfits(object: &str) -> Option<String> {
 }
 
 /// What an object says in words of what went wrong.
-fn said_in(object: &str) -> Option<Cow<'_, str>> {
-    if !object.starts_with('{') {
-        return None;
-    }
+fn said_in<'a>(object: &Object<'a>) -> Option<Cow<'a, str>> {
     let mut all = WORDS.iter();
-    let said =
-        all.find_map(|name| member(object, &[name]).filter(|value| value.starts_with('"')))?;
-    Some(unquote(said))
+    let text = |name: &&str| object.member(name).filter(|value| value.starts_with('"'));
+    all.find_map(text).map(unquote)
 }
 
 /// Whether a status of HTTP's or a code may stand near one of an object's ends. The short name of one is looked for where such
@@ -164,13 +161,16 @@ fn may_respond(object: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{misfits, own_error, response_error};
+    use super::{Object, misfits, own_error, response_error};
 
     /// Given an object, what went wrong is told where it is a response that failed.
     #[test]
     fn responses_that_failed() {
         let check = |object: &str, expected: Option<&str>| {
-            let told = response_error(object, r#"{"url": "https://a.example/b", "timeout": 5}"#);
+            let told = response_error(
+                &Object::of(object),
+                r#"{"url": "https://a.example/b", "timeout": 5}"#,
+            );
             assert_eq!(told.as_deref(), expected, "{object}");
         };
         check(
@@ -223,7 +223,11 @@ mod tests {
     #[test]
     fn codes_of_ones_own() {
         let check = |object: &str, expected: Option<&str>| {
-            assert_eq!(own_error(object).as_deref(), expected, "{object}");
+            assert_eq!(
+                own_error(&Object::of(object)).as_deref(),
+                expected,
+                "{object}"
+            );
         };
         check(
             r#"{"errcode":40001,"errmsg":"invalid credential"}"#,

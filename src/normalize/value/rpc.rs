@@ -1,23 +1,32 @@
 //! What a response of JSON-RPC carries. Its `id` counts the requests, so that no two responses would be the same.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
+
+use super::Object;
 use super::refusal::written_first;
 use super::wide::trimmed_start;
-use super::{Object, members};
 
 /// The members of a response, of which servers write any first (JSON-RPC 2.0, 5).
 const MEMBERS: [&str; 4] = ["jsonrpc", "id", "result", "error"];
+
+/// Most results that begin alike are spared the walk through their members.
+static JSONRPC: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"jsonrpc\""));
 
 /// What was asked for, or an object with nothing but the error; `None` of anything but a response.
 pub(in crate::normalize) fn carried(response: &str) -> Option<Cow<'_, str>> {
     let response = trimmed_start(response);
     let first = written_first(response)?.trim_matches('"');
-    if !MEMBERS.contains(&first) || !members(response).all(|(name, _)| MEMBERS.contains(&&*name)) {
+    if !MEMBERS.contains(&first) || JSONRPC.find(response.as_bytes()).is_none() {
         return None;
     }
     let response = Object::of(response);
     response.member("jsonrpc")?;
+    if !response.members().all(|(name, _)| MEMBERS.contains(&name)) {
+        return None;
+    }
     match response.member("error").filter(|error| *error != "null") {
         Some(error) => Some(Cow::Owned(format!(r#"{{"error":{error}}}"#))),
         None => response.member("result").map(Cow::Borrowed),
