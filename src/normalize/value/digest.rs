@@ -354,11 +354,13 @@ impl<'h> Reader<'h> {
             return;
         }
         let role = Role::of(key, value, self.lists > 0);
-        if none_failed(key, value) || matches!(role, Role::Volatile | Role::Question) {
+        let has_numbers = self.numbers.count() > member.numbers;
+        let is_secret = (value.hidden || has_numbers) && names::is_secret(key.as_bytes());
+        if is_secret || none_failed(key, value) || matches!(role, Role::Volatile | Role::Question) {
             self.numbers.take_back(member.numbers);
         }
         // A secret is hidden each time, and seldom another one.
-        self.is_partial |= value.hidden && !names::is_secret(key.as_bytes());
+        self.is_partial |= value.hidden && !is_secret;
         let name = hash::text(key);
         self.numbers.belong_to(member.numbers, name);
         if !self.is_output {

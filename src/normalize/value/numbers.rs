@@ -88,7 +88,10 @@ impl Numbers {
 
 #[cfg(test)]
 mod tests {
+    use super::super::output_json;
     use super::{Numbers, hash};
+    use crate::engine::event::Recorded;
+    use crate::engine::policy::ToolSettings;
 
     #[track_caller]
     fn check(text: &str, numbers: &str, rest: Option<&str>) {
@@ -128,6 +131,27 @@ mod tests {
             text([("a", 1.0), ("b", 2.0)]),
             text([("a", 2.0), ("b", 1.0)])
         );
+    }
+
+    /// Given a result with a secret of digits, those are no numbers of it, whatever holds them; the others are.
+    #[test]
+    fn digits_of_secrets_are_no_numbers() {
+        let how = ToolSettings::PLAIN;
+        for (result, expected) in [
+            (r#"{"pin":4711,"left":3}"#, Some(&[3.0][..])),
+            (r#"{"card":{"cvv":{"value":123}},"left":3}"#, Some(&[3.0])),
+            (r#"{"otp":"4711"}"#, None),
+            ("Your password: 471104, 3 attempts left", None),
+            (r#"{"said":"password: 471104","left":3}"#, Some(&[3.0])),
+            ("3 attempts left", Some(&[3.0])),
+        ] {
+            let Recorded::Value(value) = output_json(&how, result) else {
+                panic!("{result}");
+            };
+            let told = value.numbers.as_deref();
+            let told = told.map(|told| &told.all[..usize::from(told.count)]);
+            assert_eq!(told, expected, "{result}");
+        }
     }
 
     /// Numbers that stand by themselves are read, with a unit behind them or not; those within a word or a version are not.

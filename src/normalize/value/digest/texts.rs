@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 
+use crate::engine::event::NUMBERS_MAX;
+
 use super::super::hash::{self, mix};
 use super::super::markers::is_marker;
 use super::super::nested::{Shape, scalar};
 use super::super::sample::head;
 use super::super::scratch::Written;
 use super::super::wide::{self, trimmed};
-use super::super::{attempts, elements, emptiness, mask, nothing, pending, places};
+use super::super::{attempts, elements, emptiness, mask, nothing, pending, places, redact};
 use super::{NUMBERS_TEXT_BYTES_MAX, Reader, VOLATILE};
 
 impl Reader<'_> {
@@ -42,7 +44,7 @@ impl Reader<'_> {
     }
 
     /// Hashes a result's text, which was read last, with its volatile parts masked; and the same without numbers, where it is
-    /// short enough to be no more than a line or two of state.
+    /// short enough to be no more than a line or two of state. Where there is a secret among them, none is kept.
     fn mask(&mut self, text: &str) {
         let (read, rest) = text.split_at(head(text).len());
         // Whatever is masked or taken out holds a digit, and many texts have none.
@@ -65,9 +67,15 @@ impl Reader<'_> {
                 mix(hash::text(&masked), hash::text(rest))
             };
         }
-        let without_numbers = (text.len() <= NUMBERS_TEXT_BYTES_MAX)
+        let before = self.numbers.count();
+        let mut without_numbers = (text.len() <= NUMBERS_TEXT_BYTES_MAX)
             .then(|| self.numbers.take_out(&masked))
             .flatten();
+        let may_be_told = before < self.numbers.count() && before < NUMBERS_MAX;
+        if may_be_told && matches!(redact::text(text), Cow::Owned(_)) {
+            self.numbers.take_back(before);
+            without_numbers = None;
+        }
         let frame = without_numbers.map(|frame| hash::text(&frame));
         self.told.frame = frame.unwrap_or(self.told.masked);
     }

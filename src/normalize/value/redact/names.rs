@@ -36,8 +36,8 @@ const SECRET_PARTS: [&[u8]; 23] = [
 ];
 
 /// A name of which one of these is the last word names a secret: `MYSQL_PWD`, `dbPass`, but not `bypass`.
-const SECRET_NAMES: [&[u8]; 8] = [
-    b"auth", b"pwd", b"pass", b"bearer", b"cvv", b"cvc", b"ssn", b"jwt",
+const SECRET_NAMES: [&[u8]; 10] = [
+    b"auth", b"pwd", b"pass", b"bearer", b"cvv", b"cvc", b"ssn", b"jwt", b"otp", b"pin",
 ];
 
 /// A name that ends in this names a secret, unless one of [`HARMLESS_TOKENS`] stands before it.
@@ -195,6 +195,8 @@ mod tests {
             "MYSQL_PWD",
             "smtpPass",
             "basic_auth",
+            "card_pin",
+            "smsOtp",
             "AccountKey",
             "Ocp-Apim-Subscription-Key",
             "PAGE_ACCESS_TOKEN",
@@ -216,6 +218,8 @@ mod tests {
             "passenger",
             "bypass",
             "compass",
+            "spin",
+            "pinned",
             "OLDPWD",
             "key",
             "",
