@@ -5,7 +5,6 @@
 //! kept of each, which whoever shows it may leave out.
 
 use super::event::{Body, SpanId, Text};
-use super::hash::mix;
 use super::policy::Policy;
 use super::run::RunState;
 use super::warning::{Rule, Warning};
@@ -92,7 +91,6 @@ fn shown(step: &Step<'_>) -> Option<Shown> {
 }
 
 fn of_call(call: &Call<'_>, what: Text) -> Shown {
-    let output = call.output.value().map(|value| value.masked);
     let input = call.input.value();
     Shown {
         span: call.span,
@@ -101,10 +99,7 @@ fn of_call(call: &Call<'_>, what: Text) -> Shown {
         agent: call.agent.cloned(),
         arguments: input.map(|value| value.fingerprint),
         sample: input.map_or_else(Text::default, |value| value.sample.clone()),
-        result: match call.error {
-            Some(failure) => Some(mix(failure.masked, output.unwrap_or(1))),
-            None => output,
-        },
+        result: call.result(),
         failed: call.error.is_some(),
     }
 }

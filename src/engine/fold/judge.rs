@@ -42,8 +42,6 @@ pub(crate) struct Judged<'a> {
     pub(crate) result: Option<u64>,
     /// The numbers in the result, and how they move.
     pub(crate) trend: Option<Box<Trend>>,
-    /// Nothing but numbers is new in the result, and they go up and down.
-    pub(crate) jitters: bool,
     /// Hash of what an error says besides what the arguments said.
     pub(crate) gist: Option<u64>,
     pub(crate) spent: Spent,
@@ -182,6 +180,11 @@ impl Judged<'_> {
     pub(crate) fn signature(&self) -> Option<u64> {
         Some(mix(self.key?, self.result?))
     }
+
+    /// Whether nothing but numbers is new in the result, and they go up and down.
+    pub(crate) fn jitters(&self) -> bool {
+        jitters(self.trend.as_deref())
+    }
 }
 
 /// What a call brought, as the fields of the same names in [`Judged`] say it.
@@ -191,7 +194,6 @@ struct Brought {
     retells: bool,
     result: Option<u64>,
     trend: Option<Box<Trend>>,
-    jitters: bool,
 }
 
 /// Repeats more that are allowed to who asks for what is still under way, whose pauses may be too short to be known as such:
@@ -221,7 +223,7 @@ impl Fold {
         let brought = self.brought(call, tool_hash, key, policy);
         let sample = call.input.sample();
         let brought_result = brought.result;
-        let stands = brought.outcome != Outcome::Fresh && !brought.jitters;
+        let stands = brought.outcome != Outcome::Fresh && !jitters(brought.trend.as_deref());
         let says = call.output.value().filter(|_| call.error.is_none());
         let says = says.filter(|_| policy.progress_aware);
         Judged {
@@ -236,7 +238,6 @@ impl Fold {
             worker: worker_hash(call.worker, call.agent),
             result: brought.result,
             trend: brought.trend,
-            jitters: brought.jitters,
             gist: call.error.map(|failure| gist(failure, sample)),
             spent,
             shape: shape(sample),
@@ -270,7 +271,7 @@ impl Fold {
             trend.jitters &=
                 policy.progress_aware && newest.is_some_and(|mark| !self.acted_since(mark));
         }
-        let jitters = trend.as_ref().is_some_and(|trend| trend.jitters);
+        let jitters = jitters(trend.as_deref());
         let again = policy.progress_aware
             && call.error.is_none()
             && makes_again(call, trend.as_deref(), before);
@@ -287,9 +288,8 @@ impl Fold {
             outcome,
             takes_on,
             retells,
-            result: frame.or_else(|| result_of(call)),
+            result: frame.or_else(|| call.result()),
             trend,
-            jitters,
         }
     }
 
@@ -419,10 +419,6 @@ fn gist_key(judged: &Judged<'_>) -> Option<u64> {
     Some(mix(judged.tool_hash, mix(judged.gist?, 2)))
 }
 
-fn result_of(call: &Call<'_>) -> Option<u64> {
-    let output = call.output.value().map(|value| value.masked);
-    match call.error {
-        Some(failure) => Some(mix(failure.masked, output.unwrap_or(1))),
-        None => output,
-    }
+fn jitters(trend: Option<&Trend>) -> bool {
+    trend.is_some_and(|trend| trend.jitters)
 }

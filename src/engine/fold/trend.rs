@@ -13,7 +13,7 @@ use crate::engine::window::calls::Call;
 
 /// Calls for which a number must go the same way, after it has turned back, to be progress again: of random numbers one in
 /// twelve does.
-const SAME_WAY_MIN: i8 = 3;
+const SAME_WAY_MIN: u8 = 3;
 
 /// The numbers in a result, and how they have moved over the calls with the same arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -87,7 +87,7 @@ impl Trend {
             } else {
                 next.runs[place] = run.saturating_add(way);
             }
-            if next.runs[place].abs() >= SAME_WAY_MIN {
+            if next.runs[place].unsigned_abs() >= SAME_WAY_MIN {
                 next.turned &= !bit;
             }
             goes_on |= next.turned & bit == 0;
@@ -163,6 +163,14 @@ mod tests {
             jitters(&["5", "7", "1", "2", "3", "4"]),
             [false, false, true, true, true, false]
         );
+    }
+
+    /// Given a number that falls for long, it does not jitter.
+    #[test]
+    fn what_falls_for_long() {
+        let numbers: Vec<String> = (0..300).rev().map(|left| left.to_string()).collect();
+        let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
+        assert!(!jitters(&numbers).contains(&true));
     }
 
     /// Given an error, its numbers are told from words with digits, and from those of a text that was cut.

@@ -80,7 +80,7 @@ impl Waiting {
             return waiting;
         }
         // Where neither was recorded, pauses are all that is known.
-        if judged.result != before.mark.result() && !judged.jitters {
+        if judged.result != before.mark.result() && !judged.jitters() {
             // Of two states that come and go, each was seen before.
             let comes_back = judged.outcome == Outcome::Stale;
             return if comes_back && fold.looks_in(judged, before.mark.start_ns) {
@@ -219,7 +219,7 @@ impl Fold {
     fn watches(&self, judged: &Judged<'_>, before: &CallMark, pauses: bool) -> bool {
         let since_ns = before.start_ns;
         let only_waits = || self.since(since_ns).all(|mark| mark.waited_ns > 0);
-        judged.jitters
+        judged.jitters()
             && !judged.denies
             && judged.outcome != Outcome::Failed
             && (pauses

@@ -90,7 +90,7 @@ fn is_repeat(
     is_first_of_worker: bool,
 ) -> bool {
     let unseen = judged.result.is_some_and(|result| tally.see(result));
-    let new = (unseen && !judged.jitters) || judged.takes_on;
+    let new = (unseen && !judged.jitters()) || judged.takes_on;
     if new && tally.count > 0 {
         tally.begin_again();
         tally.add(judged);
@@ -101,11 +101,11 @@ fn is_repeat(
     }
     tally.note_news(changed_at);
     // A gauge that is read while the work goes on, such as a die that is thrown between moves.
-    if tally.moved && judged.jitters {
+    if tally.moved && judged.jitters() {
         return false;
     }
     let between = tally.count > 0 && tally.number + 1 != judged.number;
-    tally.weak |= between || judged.result.is_none() || judged.jitters;
+    tally.weak |= between || judged.result.is_none() || judged.jitters();
     true
 }
 

@@ -16,7 +16,7 @@
 use crate::engine::event::{
     Body, Event, Failure, Manner, ModelCall, Recorded, SpanId, Text, ToolCall, TraceId, Traits,
 };
-use crate::engine::hash::worker_hash;
+use crate::engine::hash::{mix, worker_hash};
 
 use super::Window;
 use super::asked::Asked;
@@ -305,6 +305,15 @@ impl<'a> Call<'a> {
             .filter(|known| !by_time || known.question().is_none())
             .any(|known| tell_of_one_call(known, &cards[place]))
             && (same_id || !(self.differs_from(&report.input) || self.has_peer(event, report)))
+    }
+
+    /// Hash of what came back, error and result, volatile text masked; `None` where neither is known.
+    pub(crate) fn result(&self) -> Option<u64> {
+        let output = self.output.value().map(|value| value.masked);
+        match self.error {
+            Some(failure) => Some(mix(failure.masked, output.unwrap_or(1))),
+            None => output,
+        }
     }
 
     /// Places of its reports.
