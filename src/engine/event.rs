@@ -15,7 +15,7 @@ use super::witness::Witness;
 /// A shared, immutable, bounded text. Events, windows and warnings of one run point at the same bytes.
 pub type Text = Arc<str>;
 
-/// Longest tool, agent, worker, model or error text that an event carries, in bytes.
+/// Longest name of a tool, agent, worker or model that an event carries, in bytes.
 pub const NAME_BYTES_MAX: usize = 96;
 
 /// Longest id of a run or a session, in bytes; what is longer is a text and no id. Generous: where a cloud names a session by the

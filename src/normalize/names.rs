@@ -92,7 +92,7 @@ impl Names {
     }
 
     fn known(&mut self, text: &str) -> &mut Known {
-        let name = value::name_in(text);
+        let name = value::wide::trimmed(text);
         let place = &mut self.0[hash::text(name) as usize % PLACES];
         let known = place.take().filter(|known| *known.text == *name);
         place.insert(known.unwrap_or_else(|| value::name(text).into()))

@@ -224,22 +224,16 @@ fn told<'h>(how: &ToolSettings<'h>, read: impl Fn(&mut Reader<'h>)) -> Recorded 
 const NAME_HASH_BYTES: usize = 5;
 
 /// A name of a tool, agent or model: without blanks around it, at most [`NAME_BYTES_MAX`] bytes, and without secrets. Names
-/// that differ in a secret alone still differ, by four digits of a hash.
+/// that differ in a secret, or behind what there is room for, still differ, by four digits of a hash.
 pub(super) fn name(text: &str) -> Text {
+    let text = trimmed(text);
     // Twice the limit, so that a secret which the limit would cut in two is still recognised.
-    let head = cut(text.trim(), NAME_BYTES_MAX * 2);
-    match redact::text(head) {
-        Cow::Borrowed(name) => cut(name, NAME_BYTES_MAX).into(),
-        Cow::Owned(clean) => {
-            let clean = cut(&clean, NAME_BYTES_MAX - NAME_HASH_BYTES);
-            format!("{clean}#{:04x}", hash::text(head) as u16).into()
-        }
+    let clean = redact::text(cut(text, NAME_BYTES_MAX * 2));
+    if matches!(clean, Cow::Borrowed(_)) && text.len() <= NAME_BYTES_MAX {
+        return text.into();
     }
-}
-
-/// What [`name`] makes of a text, but for secrets.
-pub(super) fn name_in(text: &str) -> &str {
-    cut(trimmed(text), NAME_BYTES_MAX)
+    let clean = cut(&clean, NAME_BYTES_MAX - NAME_HASH_BYTES);
+    format!("{clean}#{:04x}", hash::text(text) as u16).into()
 }
 
 /// What is kept of a text that a model spoke, in the form of [`said`]; 0 for a text that is too short to be told from another
@@ -963,7 +957,12 @@ mod tests {
     #[test]
     fn names_are_short_and_ids_keep_their_parts_apart() {
         assert_eq!(&*name("  search_docs \n"), "search_docs");
-        assert_eq!(name(&"é".repeat(100)).len(), NAME_BYTES_MAX);
+        let whole = "x".repeat(NAME_BYTES_MAX);
+        assert_eq!(*name(&whole), *whole);
+        for length in [1, 2, NAME_BYTES_MAX, 10_000].map(|more| NAME_BYTES_MAX + more) {
+            let [one, two] = ["a", "b"].map(|end| name(&format!("{:é<length$}{end}", "x")));
+            assert!(one.len() <= NAME_BYTES_MAX && one != two, "{one} {two}");
+        }
         let [one, two] = ["1", "2"].map(|end| name(&format!("get sk-abcdefghijklmnop123{end}")));
         assert!(
             one.starts_with("get [redacted]#") && one != two,

@@ -16,6 +16,7 @@ use crate::engine::explain::Explanation;
 use crate::engine::policy::Policy;
 use crate::engine::view::Status;
 use crate::engine::{RunState, RunView};
+use crate::normalize::guarded;
 use crate::store::records::decode_run;
 use crate::store::{IndexKey, Store, StoreError};
 
@@ -49,7 +50,7 @@ pub struct RunFilter {
     pub min_last_seen_ns: Option<u64>,
     /// Last seen at this time or earlier, nanoseconds since 1970.
     pub max_last_seen_ns: Option<u64>,
-    /// One of the run's agents has this name.
+    /// One of the run's agents has this name, as it was reported or as it is shown.
     pub agent: Option<Text>,
 }
 
@@ -111,6 +112,11 @@ impl Shards {
         after: Option<&IndexKey>,
     ) -> Result<RunPage, StoreError> {
         let page_size = page_size.clamp(1, PAGE_SIZE_MAX);
+        let shown = |agent: &Text| guarded::name(agent).unwrap_or_default();
+        let filter = RunFilter {
+            agent: filter.agent.as_ref().map(shown),
+            ..filter.clone()
+        };
         let mut after = after.cloned();
         let mut runs = Vec::new();
         let mut examined = 0;

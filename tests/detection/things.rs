@@ -405,6 +405,26 @@ fn messages_are_waited_for() {
     assert!(is_warned_of(&asked));
 }
 
+/// Given tools whose long names differ at their ends alone, they are other tools; one of them, called again and again, goes round.
+#[test]
+fn tools_with_long_names() {
+    let long = "mcp__company_internal_knowledge_base_server__".repeat(4);
+    let asked = |tool: &str| {
+        made(
+            tool,
+            &json!({"q": "refund"}),
+            &json!("nothing relevant here"),
+        )
+    };
+    let places = ["confluence", "jira", "gitlab", "wiki", "slack"];
+    let each: Vec<Value> = places
+        .iter()
+        .map(|place| asked(&format!("{long}{place}")))
+        .collect();
+    check(&each, &[]);
+    assert!(is_warned_of(&vec![asked(&format!("{long}jira")); 5]));
+}
+
 /// Given tests that are told as numbers, of which one fails after each edit, they fail; where all pass, that is confirmed.
 #[test]
 fn tests_told_as_numbers() {

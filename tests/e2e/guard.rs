@@ -42,6 +42,28 @@ fn call(run: &str, n: u32) -> Value {
     json!({"run_id": run, "tool": "search", "arguments": {"q": n}})
 }
 
+/// Given an agent and tools whose names are longer than what is kept of them, each tool is asked about for the first time, and the
+/// agent's name finds its run.
+#[test]
+fn long_names_are_told_apart() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let agent = "agent-".repeat(40);
+    for number in 0..5 {
+        let tool = format!("{}{number}", "search".repeat(40));
+        let question = json!({"run_id": "r", "agent": agent, "tool": tool, "arguments": {"q": 1}});
+        assert_eq!(check(&daemon, &question)["verdict"], "ALLOW");
+    }
+    assert_eq!(daemon.get("/v1/runs/r").0, 200);
+    let (_, found) = daemon.get(&format!("/v1/runs?agent={agent}"));
+    assert_eq!(found["runs"][0]["run_id"], "r", "{found}");
+    let shown = found["runs"][0]["agents"][0].as_str().unwrap();
+    let path = format!("/v1/runs?agent={}", shown.replace('#', "%23"));
+    assert_eq!(daemon.get(&path).1, found);
+    let (_, other) = daemon.get(&format!("/v1/runs?agent={agent}2"));
+    assert_eq!(other["runs"], json!([]));
+}
+
 /// Given agentium's profile, three calls are allowed and the fourth is answered, with the rule, the count and a message; the
 /// run shows it as skipped, and its warning counts the attempt.
 #[test]
