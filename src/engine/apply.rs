@@ -133,9 +133,14 @@ impl Fold {
                 self.totals.write_at = self.totals.tool_calls + 1;
             }
             Body::Retry { tool } => {
-                let own = self.policy_of(policy, tool.as_ref(), event.agent.as_ref());
-                let findings = rules::of_retry(self, event, tool.as_ref(), own);
-                self.keep(findings, None, own);
+                let (tool, agent) = (tool.as_ref(), event.agent.as_ref());
+                let own = self.policy_of(policy, tool, agent);
+                let is_exempt =
+                    tool.is_some_and(|tool| own.tools.of(tool, agent.map(|agent| &**agent)).exempt);
+                if !is_exempt {
+                    let findings = rules::of_retry(self, event, tool, own);
+                    self.keep(findings, None, own);
+                }
             }
             Body::RunEnd(end) => {
                 // The outer spans of a trace may end well although the run within failed; a later trace counts anew.

@@ -7,6 +7,7 @@
 use super::event::{Body, SpanId, Text};
 use super::policy::Policy;
 use super::run::RunState;
+use super::view::warning_id;
 use super::warning::{Rule, Warning};
 use super::window::calls::{self, Call, Step};
 
@@ -19,6 +20,8 @@ pub struct Explanation {
     pub events: Vec<Shown>,
     /// Why these count as the same, in a sentence.
     pub sameness: &'static str,
+    /// Length of the longest step that the warning counts, where its rule measures that; else 0.
+    pub longest_ns: u64,
 }
 
 /// One event.
@@ -47,8 +50,10 @@ impl RunState {
     /// Explains one of the run's warnings, by its id.
     #[must_use]
     pub fn explain(&self, warning: u64, policy: &Policy) -> Option<Explanation> {
-        let warnings = self.view(policy).warnings;
-        let warning = warnings.into_iter().find(|known| known.id == warning)?;
+        let tip = &*self.seen(policy);
+        let mut warnings = tip.warnings.iter();
+        let kept = warnings.find(|kept| warning_id(&self.id, kept) == warning)?;
+        let warning = self.warning(tip, kept);
         let reports = self.window.unpack_all();
         let steps = calls::steps(&self.window, &reports);
         // Log records of one turn may all bear the same span: a warning about a tool is not about model calls.
@@ -60,6 +65,7 @@ impl RunState {
         Some(Explanation {
             events,
             sameness: sameness(warning.rule),
+            longest_ns: kept.proof.longest_ns,
             warning,
         })
     }

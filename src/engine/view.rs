@@ -158,7 +158,7 @@ impl RunState {
     }
 
     /// The fold of all reports, made now where it is not there.
-    fn seen(&self, policy: &Policy) -> Cow<'_, Fold> {
+    pub(super) fn seen(&self, policy: &Policy) -> Cow<'_, Fold> {
         let made = || Cow::Owned(self.fold_window(policy));
         self.tip.as_deref().map_or_else(made, Cow::Borrowed)
     }
@@ -175,7 +175,7 @@ impl RunState {
         }
     }
 
-    fn warning(&self, tip: &Fold, kept: &Kept) -> Warning {
+    pub(super) fn warning(&self, tip: &Fold, kept: &Kept) -> Warning {
         let id = warning_id(&self.id, kept);
         let revision = self
             .published

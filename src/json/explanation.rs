@@ -77,6 +77,7 @@ impl ExplanationJson {
             warning,
             events,
             sameness,
+            longest_ns,
         } = explanation;
         let (tool, agent) = (warning.tool.as_ref(), warning.agent.as_ref());
         let own = policy.of_warning(warning.rule, tool, agent);
@@ -90,7 +91,7 @@ impl ExplanationJson {
             samples: None,
             sameness: (*sameness).to_owned(),
             profile: own.profile.clone(),
-            silence: silence(warning, own, &settings, &section),
+            silence: silence(warning, *longest_ns, own, &settings, &section),
             settings,
         }
     }
@@ -202,6 +203,7 @@ fn letter(place: usize) -> String {
 /// What would silence a warning, the narrowest first.
 fn silence(
     warning: &Warning,
+    longest_ns: u64,
     policy: &Policy,
     settings: &Map<String, Value>,
     section: &Section<'_>,
@@ -209,6 +211,7 @@ fn silence(
     let (rule, whom) = (warning.rule.name(), section.whom());
     let tool = warning.tool.as_ref();
     let mut ways = tool.map_or(Vec::new(), |tool| silence_of_tool(warning, tool));
+    ways.extend(limits(warning, longest_ns, section));
     let looked_back = policy.rules.looked_back_calls(warning.rule);
     let counts = counts(settings, warning.count + 1, looked_back);
     if !counts.is_empty() {
@@ -222,6 +225,30 @@ fn silence(
         effect: format!("the rule is off, for {whom}"),
     });
     ways
+}
+
+/// The limit of a rule that measures, raised to what was measured.
+fn limits(warning: &Warning, longest_ns: u64, section: &Section<'_>) -> Option<SilenceJson> {
+    let (config, effect) = match warning.rule {
+        Rule::LongRunningStep if longest_ns > 0 => {
+            let seconds = longest_ns.div_ceil(1_000_000_000);
+            let rule = format!("{}: {{seconds: {seconds}}}", warning.rule.name());
+            (section.with(&rule), "steps may take so long")
+        }
+        Rule::CostBudgetExceeded => {
+            let cents = warning.cost_microusd.div_ceil(10_000);
+            let usd = format!("{}.{:02}", cents / 100, cents % 100);
+            (
+                format!("detectors: {{cost_budget_usd: {usd}}}"),
+                "a run may cost so much",
+            )
+        }
+        _ => return None,
+    };
+    Some(SilenceJson {
+        config,
+        effect: effect.to_owned(),
+    })
 }
 
 /// What may be said of the tool that is warned of.
@@ -249,16 +276,18 @@ fn silence_of_tool(warning: &Warning, tool: &str) -> Vec<SilenceJson> {
             "the tool waits, and may give the same answer for so long",
         ));
     }
-    ways.push(match warning.rule {
-        Rule::ToolLimit => way(
+    match warning.rule {
+        // A long step is no loop.
+        Rule::LongRunningStep => {}
+        Rule::ToolLimit => ways.push(way(
             &format!("limit: {}", warning.count),
             "the tool may be called so often in one turn",
-        ),
-        _ => way(
+        )),
+        _ => ways.push(way(
             "exempt: true",
             &format!("calls of this tool{whose} are part of no loop"),
-        ),
-    });
+        )),
+    }
     ways
 }
 

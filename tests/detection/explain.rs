@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{call, checked, eddy, failed, said};
+use crate::support::{call, checked, eddy, failed, later, said};
 
 /// What `eddy explain` says of each warning of a run of these events, beside what it says to a program.
 fn explained(events: &[Value]) -> Vec<(Value, String)> {
@@ -36,7 +36,17 @@ fn what_would_silence_a_warning_does() {
         "I will now sum up and plan the next step.",
         "Let me recap where we are and decide.",
     ];
-    let runs: [Vec<Value>; 4] = [
+    let slow = |seconds: u64| {
+        let mut event = later(call("build", "all", "done"), seconds);
+        event["duration_ms"] = json!(seconds * 1_500);
+        event
+    };
+    let retry = json!({"kind": "retry", "agent": "a", "tool": "fetch"});
+    let runs: [Vec<Value>; 6] = [
+        [40, 200, 61].map(slow).to_vec(),
+        (0..6)
+            .flat_map(|_| [failed("fetch", "a", "Timeout"), retry.clone()])
+            .collect(),
         (0..5).map(|_| call("list", "src", "a b")).collect(),
         (0..6)
             .map(|i| failed("fetch", &format!("page {i}"), "401 Unauthorized"))

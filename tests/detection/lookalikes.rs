@@ -318,8 +318,8 @@ fn long_steps_are_told() {
         (0..count).map(step).collect()
     };
     for (count, expected) in [
-        (1, "One step took longer than it should."),
-        (2, "2 steps took longer than they should."),
+        (1, "One step, `bash`, took 31 s."),
+        (2, "2 steps took long, the longest 31 s."),
     ] {
         let answer = checked("", &steps(count));
         let told = &answer["runs"][0]["warnings"][0]["what_happened"];

@@ -88,6 +88,8 @@ fn the_fourth_call_is_answered() {
     assert_eq!(run["tool_calls"], json!(6));
     assert_eq!(run["skipped_calls"], json!(3));
     assert_eq!(run["warnings"][0]["count"], json!(6), "{run}");
+    let what = "`search` was asked for 6 times with identical arguments.";
+    assert_eq!(run["warnings"][0]["what_happened"], what, "{run}");
     let id = check(&daemon, &call("r", 1))["warning_id"].clone();
     assert_eq!(run["warnings"][0]["id"], id);
 }

@@ -186,6 +186,7 @@ impl Control {
             first_ns: hops.next().map_or(self.last_ns, |hop| hop.at_ns),
             last_ns: self.last_ns,
             spent: Spent::default(),
+            longest_ns: 0,
         }
     }
 

@@ -169,20 +169,23 @@ impl Serialize for Proof {
             first_ns,
             last_ns,
             spent,
+            longest_ns,
         } = self;
         let later_ns = last_ns.wrapping_sub(*first_ns);
-        (evidence, Eight(*first_ns), later_ns, spent).serialize(serializer)
+        (evidence, Eight(*first_ns), later_ns, spent, longest_ns).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Proof {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (evidence, Eight(first_ns), later_ns, spent) = Deserialize::deserialize(deserializer)?;
+        let (evidence, Eight(first_ns), later_ns, spent, longest_ns) =
+            Deserialize::deserialize(deserializer)?;
         Ok(Self {
             evidence,
             first_ns,
             last_ns: first_ns.wrapping_add(later_ns),
             spent,
+            longest_ns,
         })
     }
 }

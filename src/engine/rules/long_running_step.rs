@@ -25,7 +25,8 @@ const RULE: Rule = Rule::LongRunningStep;
 
 pub(super) fn observe(fold: &mut Fold, call: &Call<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.long_running_step.as_ref()?;
-    if call.end_ns.saturating_sub(call.start_ns) <= settings.seconds.saturating_mul(1_000_000_000) {
+    let length_ns = call.end_ns.saturating_sub(call.start_ns);
+    if length_ns <= settings.seconds.saturating_mul(1_000_000_000) {
         return None;
     }
     let group = if settings.each {
@@ -37,6 +38,7 @@ pub(super) fn observe(fold: &mut Fold, call: &Call<'_>, policy: &Policy) -> Opti
     let tally = fold.tallies.of(RULE, group);
     tally.add_span(call.span, call.start_ns);
     tally.number = number;
+    tally.proof.longest_ns = tally.proof.longest_ns.max(length_ns);
     let finding = Finding::of_tally(tally, group);
     Some(Finding {
         tool: call.tool.cloned(),

@@ -66,6 +66,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
             first_ns,
             last_ns: judged.call.start_ns,
             spent: tally.proof.spent,
+            longest_ns: 0,
         },
         ..Finding::of_calls(tally, judged.tool_hash, judged)
     })

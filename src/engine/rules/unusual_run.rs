@@ -55,6 +55,7 @@ pub(super) fn observe(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Vec<
             first_ns: judged.call.start_ns,
             last_ns: judged.call.start_ns,
             spent: judged.spent,
+            longest_ns: 0,
         },
         is_guess: false,
     };

@@ -21,6 +21,8 @@ pub(crate) struct Proof {
     pub(crate) first_ns: u64,
     pub(crate) last_ns: u64,
     pub(crate) spent: Spent,
+    /// Length of the longest step, where a rule measures that.
+    pub(crate) longest_ns: u64,
 }
 
 /// Names that are told of what goes round.
@@ -146,6 +148,7 @@ impl Kept {
         self.proof = Proof {
             first_ns: self.proof.first_ns.min(finding.proof.first_ns),
             last_ns: self.proof.last_ns.max(finding.proof.last_ns),
+            longest_ns: self.proof.longest_ns.max(finding.proof.longest_ns),
             ..finding.proof
         };
     }

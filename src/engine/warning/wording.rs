@@ -9,32 +9,30 @@ mod prior;
 use super::kept::{BETWEEN, Kept};
 use super::{Rule, Severity};
 use crate::engine::guard::message::spelled_out;
+use crate::engine::guard::verdict::VerdictKind;
 
 /// What happened.
 pub(crate) fn what_happened(kept: &Kept) -> String {
     let count = kept.count;
     let tool = quoted(kept.tool.as_deref(), "a tool");
+    let called = called(kept);
     match kept.rule {
         Rule::RepeatedToolCall => {
-            format!("{tool} was called {count} times among the latest calls.")
+            format!("{tool} was {called} {count} times among the latest calls.")
         }
         Rule::RepeatedToolCallSimilarInput => {
-            format!("{tool} was called {count} times with nearly the same arguments.")
+            format!("{tool} was {called} {count} times with nearly the same arguments.")
         }
         Rule::RepeatedToolCallExactInput => {
-            format!("{tool} was called {count} times with the same arguments.")
+            format!("{tool} was {called} {count} times with the same arguments.")
         }
-        Rule::NoProgress => format!("{tool} was called {count} times and nothing changed."),
+        Rule::NoProgress => format!("{tool} was {called} {count} times and nothing changed."),
         Rule::EmptyResultLoop => format!("{tool} found nothing {count} times."),
         Rule::RetryStorm if kept.tool.is_some() => {
             format!("{tool} was tried again {count} times after a failure.")
         }
         Rule::RetryStorm => format!("Calls were tried again {count} times."),
-        Rule::LongRunningStep => times(
-            count,
-            "step took longer than it should.",
-            "steps took longer than they should.",
-        ),
+        Rule::LongRunningStep => long_steps(kept),
         Rule::CostSpike => {
             let each = if count == 1 { "" } else { "each " };
             format!(
@@ -67,7 +65,7 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
         | Rule::TestFixCycle
         | Rule::CommandFailureCascade
         | Rule::SummaryLoop
-        | Rule::GlobalDoomLoop => prior::what_happened(kept.rule, &tool, count),
+        | Rule::GlobalDoomLoop => prior::what_happened(kept, &tool),
         _ => own::what_happened(kept),
     }
 }
@@ -192,6 +190,40 @@ fn quoted(name: Option<&str>, otherwise: &str) -> String {
     }
 }
 
+/// What was done with a tool: calls that the guard refused count, too.
+fn called(kept: &Kept) -> &'static str {
+    let is_refused = kept.verdict.kind >= VerdictKind::Skip && !kept.verdict.is_observed;
+    if is_refused { "asked for" } else { "called" }
+}
+
+/// How long steps took; states of earlier versions do not say it.
+fn long_steps(kept: &Kept) -> String {
+    let step = quoted(kept.tool.as_deref(), "a model call");
+    match (kept.count, kept.proof.longest_ns) {
+        (1, 0) => "One step took longer than it should.".to_owned(),
+        (count, 0) => format!("{count} steps took longer than they should."),
+        (1, length_ns) => format!("One step, {step}, took {}.", length(length_ns)),
+        (count, length_ns) => {
+            format!(
+                "{count} steps took long, the longest {}.",
+                length(length_ns)
+            )
+        }
+    }
+}
+
+/// A length of time in seconds, or in minutes or hours where that is many of them, rounded.
+fn length(length_ns: u64) -> String {
+    let seconds = length_ns as f64 / 1e9;
+    let (number, unit) = match seconds {
+        ..100.0 => (seconds, "s"),
+        ..6_000.0 => (seconds / 60.0, "min"),
+        _ => (seconds / 3_600.0, "h"),
+    };
+    let number = format!("{number:.1}");
+    format!("{} {unit}", number.trim_end_matches(".0"))
+}
+
 /// Dollars and cents, or where that would be nothing, hundredths of cents.
 fn dollars(microusd: u64) -> String {
     let usd = microusd as f64 / 1e6;
@@ -212,7 +244,22 @@ fn times(count: u64, one: &str, many: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::{length, quoted};
+
+    /// Given a length of time, it is told in a unit that fits.
+    #[test]
+    fn lengths_of_time() {
+        for (milliseconds, expected) in [
+            (30_000, "30 s"),
+            (30_100, "30.1 s"),
+            (95_000, "95 s"),
+            (119_000, "2 min"),
+            (5_400_000, "90 min"),
+            (10_800_000, "3 h"),
+        ] {
+            assert_eq!(length(milliseconds * 1_000_000), expected);
+        }
+    }
 
     /// Given names that would end their quotes, begin a line or turn the text round, they stay within.
     #[test]

@@ -39,6 +39,8 @@ pub(super) struct TallyRecord {
     last_ns: u64,
     #[prost(message, optional, tag = "11")]
     spent: Option<SpentRecord>,
+    #[prost(uint64, tag = "13")]
+    longest_ns: u64,
 }
 
 /// A warning as the fold keeps it.
@@ -87,6 +89,8 @@ pub(super) struct KeptRecord {
     verdict_observed: bool,
     #[prost(fixed64, optional, tag = "33")]
     asker: Option<u64>,
+    #[prost(uint64, tag = "34")]
+    longest_ns: u64,
 }
 
 /// What goes round.
@@ -132,6 +136,7 @@ impl TablesWriter {
             first_ns,
             last_ns,
             spent,
+            longest_ns,
         } = proof;
         KeptRecord {
             rule: self.text(rule.name()),
@@ -149,6 +154,7 @@ impl TablesWriter {
             last_ns: *last_ns,
             evidence: self.spans(evidence),
             spent: Some(spent_record(*spent)),
+            longest_ns: *longest_ns,
             incident: *incident,
             verdict: verdict_number(verdict.kind),
             verdict_observed: verdict.is_observed,
@@ -176,6 +182,7 @@ impl TablesWriter {
             first_ns,
             last_ns,
             spent,
+            longest_ns,
         } = proof;
         TallyRecord {
             rule: self.text(rule.name()),
@@ -190,6 +197,7 @@ impl TablesWriter {
             first_ns: *first_ns,
             last_ns: *last_ns,
             spent: Some(spent_record(*spent)),
+            longest_ns: *longest_ns,
         }
     }
 }
@@ -218,6 +226,7 @@ impl TablesReader {
                 first_ns: record.first_ns,
                 last_ns: record.last_ns,
                 spent: read_spent(record.spent),
+                longest_ns: record.longest_ns,
             },
             incident: record.incident,
             verdict: Answered {
@@ -249,6 +258,7 @@ impl TablesReader {
                 first_ns: record.first_ns,
                 last_ns: record.last_ns,
                 spent: read_spent(record.spent),
+                longest_ns: record.longest_ns,
             },
         })
     }

@@ -1,6 +1,6 @@
 //! The sentences of Eddy's own rules.
 
-use super::quoted;
+use super::{called, quoted};
 use crate::engine::event::Text;
 use crate::engine::hash::text_hash;
 use crate::engine::rules::passing_group;
@@ -12,6 +12,7 @@ pub(super) fn what_happened(kept: &Kept) -> String {
     let count = kept.count;
     let tool = quoted(kept.tool.as_deref(), "a tool");
     let agent = quoted(kept.agent.as_deref(), "An agent");
+    let called = called(kept);
     match kept.rule {
         Rule::ToolCycle => format!(
             "{} came round again with the same results: {count} calls so far.",
@@ -19,7 +20,7 @@ pub(super) fn what_happened(kept: &Kept) -> String {
         ),
         Rule::Stagnation => {
             format!(
-                "{tool} was called {count} times with other arguments and gave the same result."
+                "{tool} was {called} {count} times with other arguments and gave the same result."
             )
         }
         Rule::SameError if kept.tool.is_none() => {
@@ -38,7 +39,7 @@ pub(super) fn what_happened(kept: &Kept) -> String {
         ),
         Rule::GoalLoop if kept.tool.is_some() => {
             format!(
-                "{tool} was called {count} times in the same way, under one instruction after the other."
+                "{tool} was {called} {count} times in the same way, under one instruction after the other."
             )
         }
         Rule::GoalLoop => format!("{agent} was given nearly the same instruction {count} times."),

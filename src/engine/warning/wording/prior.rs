@@ -1,5 +1,6 @@
 //! The sentences of the rules that agents have as guards of their own (attocode, agentium, Automatos, agent-runtime).
 
+use super::called;
 use crate::engine::rules::cascade_advice;
 use crate::engine::warning::kept::Kept;
 use crate::engine::warning::{Rule, Severity};
@@ -8,17 +9,20 @@ use crate::engine::warning::{Rule, Severity};
 const URGENT_CALLS: u64 = 4;
 
 /// What happened; `tool` is quoted.
-pub(super) fn what_happened(rule: Rule, tool: &str, count: u64) -> String {
-    match rule {
+pub(super) fn what_happened(kept: &Kept, tool: &str) -> String {
+    let (count, called) = (kept.count, called(kept));
+    match kept.rule {
         Rule::ToolLimit => {
-            format!("{tool} was called {count} times in this turn, more than it may be.")
+            format!("{tool} was {called} {count} times in this turn, more than it may be.")
         }
-        Rule::DuplicateCall => format!("{tool} was called {count} times with identical arguments."),
+        Rule::DuplicateCall => {
+            format!("{tool} was {called} {count} times with identical arguments.")
+        }
         Rule::SimilarQuery => {
             format!("{tool} was asked nearly the same {count} times in this turn.")
         }
         Rule::DoomLoop => {
-            format!("{tool} was called {count} times in a row with the same main arguments.")
+            format!("{tool} was {called} {count} times in a row with the same main arguments.")
         }
         Rule::TestFixCycle => format!("Tests failed {count} times in a row."),
         Rule::CommandFailureCascade => format!("{count} shell commands failed in a row."),
