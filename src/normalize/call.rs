@@ -68,7 +68,7 @@ impl<'c> Call<'c> {
     /// Notes how a command ended, by its exit code and what it printed.
     pub(super) fn note_exit_code(&mut self, exit_code: i64) {
         let arguments = self.arguments.as_deref().unwrap_or_default();
-        let command = member_text(arguments, &["command"]).unwrap_or_default();
+        let command = value::command_line(arguments).unwrap_or_default();
         let printed = self.result.as_deref().unwrap_or_default();
         self.failed |= shell::failed(&command, exit_code, printed);
     }

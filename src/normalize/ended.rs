@@ -60,6 +60,7 @@ impl Ended<'_> {
 
 /// The result and the failure of a call, as far as something was recorded.
 pub(super) fn told<'t>(
+    how: &ToolSettings<'_>,
     tool: &str,
     arguments: Option<&str>,
     whole: Option<&str>,
@@ -68,20 +69,21 @@ pub(super) fn told<'t>(
     let Some(result) = result else {
         return (None, None);
     };
-    let ended = ended(tool, arguments.unwrap_or_default(), whole, result);
+    let ended = ended(how, tool, arguments.unwrap_or_default(), whole, result);
     (Some(ended.result), ended.failure)
 }
 
 /// The same of a result that comes as JSON, perhaps in an envelope of content blocks as MCP servers write it.
 pub(super) fn told_in_blocks<'t>(
+    how: &ToolSettings<'_>,
     tool: &str,
     arguments: &str,
     recorded: &'t str,
 ) -> (Cow<'t, str>, Option<Failure>) {
     let whole = value::unquote(recorded);
     let Ended { result, failure } = match wrappers::content(&whole) {
-        Some(inner) => ended(tool, arguments, Some(&whole), &inner).into_owned(),
-        None => ended(tool, arguments, None, recorded),
+        Some(inner) => ended(how, tool, arguments, Some(&whole), &inner).into_owned(),
+        None => ended(how, tool, arguments, None, recorded),
     };
     (result, failure)
 }
@@ -93,13 +95,14 @@ pub(super) fn answered(
     arguments: &str,
     recorded: &str,
 ) -> (Recorded, Option<Failure>) {
-    let (inner, failure) = told_in_blocks(tool, arguments, recorded);
+    let (inner, failure) = told_in_blocks(how, tool, arguments, recorded);
     let answers = value::Answers::of(tool);
     (value::answer_json(how, answers, &inner, arguments), failure)
 }
 
 /// What a call brought, by its result: a text, or JSON. `whole` is the result with its message around it, if there is one.
-pub(super) fn ended<'t>(
+fn ended<'t>(
+    how: &ToolSettings<'_>,
     tool: &str,
     arguments: &str,
     whole: Option<&str>,
@@ -116,7 +119,8 @@ pub(super) fn ended<'t>(
     }
     let failed = code.is_some_and(|code| shell::failed(&command, code, words(&printed)));
     let told = || failing::failure_of(whole, Some(&printed), arguments);
-    let tests = || tells_failed_tests(&printed) && (says_tests(tool) || runs_tests(&command));
+    let runs_tests = || shell::kind(&command, how.test_commands) == Command::RunsTests;
+    let tests = || tells_failed_tests(&printed) && (says_tests(tool) || runs_tests());
     let failure = if code == Some(TIMED_OUT) || says_timed_out(&printed) {
         Some(ended_in_vain())
     } else if failed || tests() {
@@ -129,7 +133,7 @@ pub(super) fn ended<'t>(
         let failure = value::failure_of_call(&value::unquote(words(&printed)), arguments);
         // That a test ran out of time is how it failed, and passes no more by itself than any other failure of it.
         Some(Failure {
-            transient: failure.transient && !runs_tests(&command),
+            transient: failure.transient && !runs_tests(),
             ..failure
         })
     } else {
@@ -372,24 +376,22 @@ fn says_tests(tool: &str) -> bool {
     tool.to_ascii_lowercase().contains("test")
 }
 
-fn runs_tests(command: &str) -> bool {
-    shell::kind(command, &[]) == Command::RunsTests
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const PLAIN: ToolSettings<'_> = ToolSettings::PLAIN;
+
     #[track_caller]
     fn check(command: &str, result: &str, expected: &str, failure: Option<&str>) {
         let arguments = serde_json::json!({"command": command}).to_string();
-        let told = ended("bash", &arguments, None, result);
+        let told = ended(&PLAIN, "bash", &arguments, None, result);
         assert_eq!(told.result, expected, "{result}");
         let failure_told = told.failure.as_ref().map(|failure| &*failure.text);
         assert_eq!(failure_told, failure, "{result}");
         // The same as JSON, as spans and files of events have it.
         let quoted = serde_json::Value::from(result).to_string();
-        let quoted = ended("bash", &arguments, None, &quoted);
+        let quoted = ended(&PLAIN, "bash", &arguments, None, &quoted);
         assert_eq!(quoted.failure, told.failure, "{result}");
         assert_eq!(value::unquote(&quoted.result), told.result, "{result}");
     }
@@ -482,7 +484,7 @@ mod tests {
     #[test]
     fn objects_of_shells() {
         fn told(result: &str) -> Ended<'_> {
-            ended("terminal", r#"{"cmd":"make"}"#, None, result)
+            ended(&PLAIN, "terminal", r#"{"cmd":"make"}"#, None, result)
         }
         let failed = told(r#"{"stdout":"","stderr":"no rule","exit_code":2}"#);
         assert_eq!(&*failed.failure.expect("a failure").text, "no rule");
@@ -513,7 +515,7 @@ mod tests {
     #[test]
     fn failures_without_their_places() {
         fn failed(command: &str, result: &'static str) -> Ended<'static> {
-            ended("bash", command, None, result)
+            ended(&PLAIN, "bash", command, None, result)
         }
         let one = failed(
             r#"{"command":"tsc"}"#,
@@ -563,10 +565,25 @@ mod tests {
         );
         check("pytest", &long, &long, Some("1 failed, 41 passed in 0.4s"));
         check("make", "stop\n[exit code: 2]\n", "stop", Some("stop"));
-        let by_tool = ended("run_tests", "{}", None, printed);
+        let by_tool = ended(&PLAIN, "run_tests", "{}", None, printed);
         assert!(by_tool.failure.is_some());
+        let tests = ["./ci.sh".to_owned()];
+        let how = ToolSettings {
+            test_commands: &tests,
+            ..PLAIN
+        };
+        let own = |how: &ToolSettings<'_>| {
+            ended(how, "bash", r#"{"command":"./ci.sh all"}"#, None, printed).failure
+        };
+        assert!(own(&how).is_some() && own(&PLAIN).is_none());
         let late = "1) pays\n    Error: Timed out 5000ms waiting for a\n  1 failed\n    a.spec.ts:12:5 pays\n  6 passed (1.2s)";
-        let late = ended("bash", r#"{"command":"npx playwright test"}"#, None, late);
+        let late = ended(
+            &PLAIN,
+            "bash",
+            r#"{"command":"npx playwright test"}"#,
+            None,
+            late,
+        );
         assert!(!late.failure.expect("a failure").transient);
     }
 
@@ -577,7 +594,7 @@ mod tests {
         let failures = ["port 3000", "port 3001"].map(|printed| {
             let result =
                 format!("<returncode>124</returncode>\n<output>\ntimed out: {printed}\n</output>");
-            ended("bash", r#"{"command":"npm start"}"#, None, &result)
+            ended(&PLAIN, "bash", r#"{"command":"npm start"}"#, None, &result)
                 .failure
                 .expect("a failure")
         });

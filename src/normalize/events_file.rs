@@ -307,7 +307,7 @@ impl Told<'_> {
         let output = self.output.filter(|_| !is_failure);
         let (result, told) = match output {
             Some(json) => {
-                let (result, told) = ended::told_in_blocks(tool, arguments, json.get());
+                let (result, told) = ended::told_in_blocks(&how, tool, arguments, json.get());
                 (Some(result), told)
             }
             None => (None, None),

@@ -43,7 +43,7 @@ impl ToolAnswer<'_> {
     pub(super) fn report(&self, how: &ToolSettings<'_>) -> ToolCall {
         let whole = self.content.as_deref();
         let content = whole.map(|whole| wrappers::result(whole).unwrap_or(Cow::Borrowed(whole)));
-        let (content, said) = ended::told("", None, whole, content.as_deref());
+        let (content, said) = ended::told(how, "", None, whole, content.as_deref());
         let content = content.as_deref();
         ToolCall {
             call_id: Some(history::call_id(&self.id)),

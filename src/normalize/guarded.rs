@@ -73,8 +73,9 @@ fn outcome<'t>(
         ),
         Some(Outcome::Error(error)) => {
             let arguments = told.arguments.unwrap_or_default();
-            let failure = value::failure_of_call(error, arguments);
-            (Recorded::NotRecorded, Some(failure), error)
+            let failure = Some(value::failure_of_call(error, arguments))
+                .filter(|failure| !ended::is_search_in_vain(failure, arguments, None));
+            (Recorded::NotRecorded, failure, error)
         }
     }
 }
@@ -151,6 +152,32 @@ mod tests {
             left.output.value().unwrap().masked,
             kept.output.value().unwrap().masked
         );
+    }
+
+    /// Given a search that ended with 1 and printed nothing, it found nothing, however that is told; another command that ended so
+    /// failed.
+    #[test]
+    fn searches_that_find_nothing_do_not_fail() {
+        let ran = |command: &str, outcome| {
+            let arguments = format!(r#"{{"command":["bash","-lc","{command}"]}}"#);
+            let told = Told {
+                tool: "shell",
+                arguments: Some(&arguments),
+                outcome: Some(outcome),
+                ..Told::default()
+            };
+            tool_call(&told, &ToolSettings::PLAIN, false)
+                .error
+                .is_some()
+        };
+        let result = r#"{"exit_code":1,"output":""}"#;
+        for outcome in [
+            Outcome::Success(Some(result)),
+            Outcome::Error("Command failed with exit code 1"),
+        ] {
+            assert!(!ran("grep -rn a src", outcome), "{outcome:?}");
+            assert!(ran("make", outcome), "{outcome:?}");
+        }
     }
 
     /// Given a result without data, it is empty, and the tool's words are what is given back.

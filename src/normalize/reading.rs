@@ -184,7 +184,9 @@ impl<'r, 'a> Reading<'r, 'a> {
         let whole = inner.as_deref().or(call.result.as_deref());
         let result = whole.map(|whole| wrappers::result(whole).unwrap_or(Cow::Borrowed(whole)));
         let arguments = call.arguments.as_deref().map(wrappers::arguments);
-        let (result, told) = ended::told(&tool, arguments.as_deref(), whole, result.as_deref());
+        let how = self.policy.tool(&tool, self.agent.as_deref());
+        let (result, told) =
+            ended::told(&how, &tool, arguments.as_deref(), whole, result.as_deref());
         let result = result.as_deref();
         let in_vain = |error: &Failure| {
             ended::is_search_in_vain(error, arguments.as_deref().unwrap_or_default(), result)
@@ -196,7 +198,6 @@ impl<'r, 'a> Reading<'r, 'a> {
             .or_else(|| failed.then(|| value::failure("")))
             .map(|error| told_by_result(error, result, asked))
             .or(told);
-        let how = self.policy.tool(&tool, self.agent.as_deref());
         let arguments = arguments.as_deref();
         let traits = self.traits.then(|| {
             let (arguments, result) = (arguments.unwrap_or_default(), result.unwrap_or_default());

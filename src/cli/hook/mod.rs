@@ -146,12 +146,10 @@ fn ask(guard: &GuardClient, moment: Moment, told: &Told) -> Result<VerdictJson, 
 
 impl Told {
     /// Why the call failed, where it did: Claude Code has an event of its own for that with an `error`; Gemini CLI has an
-    /// `error` within its response; Codex has an exit code there.
+    /// `error` within its response. The exit code that Codex has there is read like that of any result.
     fn failure(&self) -> Option<&Value> {
         let within = |key| self.tool_response.get(key);
         let error = self.error.as_ref().or_else(|| within("error"));
-        let error = error.filter(|error| !matches!(error, Value::Null | Value::Bool(false)));
-        let code = within("exit_code").and_then(Value::as_i64).unwrap_or(0);
-        error.or_else(|| (code != 0).then_some(&self.tool_response))
+        error.filter(|error| !matches!(error, Value::Null | Value::Bool(false)))
     }
 }

@@ -58,7 +58,7 @@ fn tool(record: &mut Record<'_, '_>) {
     let tool = text(tool).unwrap_or_default();
     let printed = output.as_str().map(Printed::of);
     let given = json(arguments).unwrap_or_default();
-    let command = command(&given);
+    let command = value::command_line(&given).unwrap_or_default();
     let how = record.how(tool);
     let (output, told) = match &printed {
         None => (Recorded::NotRecorded, None),
@@ -96,14 +96,6 @@ fn failure(
         return Some(value::failure(&format!("exit code {exit_code}")));
     }
     Some(value::failure_of_call(body, arguments))
-}
-
-/// The command line in the arguments: `cmd`, or the last word of `command` (`["bash", "-lc", "ls"]`).
-fn command(arguments: &str) -> Cow<'_, str> {
-    let command = value::member(arguments, &["cmd"])
-        .or_else(|| value::member(arguments, &["command", "2"]))
-        .or_else(|| value::member(arguments, &["command"]));
-    command.map(value::unquote).unwrap_or_default()
 }
 
 /// What a command printed, without the lines that Codex sets above it.

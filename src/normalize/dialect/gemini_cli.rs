@@ -89,9 +89,9 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
         ],
     );
     let printed = response.as_deref().map(Printed::of);
-    let command = member_text(&request, &["args", "command"]).unwrap_or_default();
     let arguments = value::member(&request, &["args"]);
     let given = arguments.unwrap_or_default();
+    let command = value::command_line(given).unwrap_or_default();
     let error = reading
         .failure_of_call(given)
         .or_else(|| failure(&answer, (given, &command), printed.as_ref()));
@@ -203,7 +203,7 @@ fn tool_record(record: &mut Record<'_, '_>) {
     );
     let tool = text(tool).unwrap_or_default();
     let input = json(arguments).unwrap_or_default();
-    let command = member_text(&input, &["command"]).unwrap_or_default();
+    let command = value::command_line(&input).unwrap_or_default();
     let said = text(error).or(text(kind));
     // Without the output a search that found nothing cannot be told from one that failed: it gets the benefit.
     let metadata = json(metadata);
