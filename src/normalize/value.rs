@@ -93,7 +93,7 @@ pub(super) fn output_of(how: &ToolSettings<'_>, view: ValueView<'_>) -> Recorded
     if matches!(view, ValueView::Str(text) if is_picture_left_out(text)) {
         return Recorded::Redacted;
     }
-    told(how, |reader| reader.whole_view(view))
+    read_output(how, |reader| reader.whole_view(view))
 }
 
 /// Arguments of a tool, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
@@ -144,20 +144,20 @@ pub(super) fn answer_json(
     }
     let output = output_json(how, json);
     let rest = without_echo(json, arguments);
-    let output = match (&output, &rest) {
+    let output = match (output, &rest) {
         (Recorded::Value(whole), Cow::Owned(rest)) => {
-            let is_all =
-                answers == Answers::Found && !whole.empty && says_hardly_anything(how, rest);
-            match output_json(how, rest) {
-                Recorded::Value(_) if is_all => return output,
-                Recorded::Value(rest) => Recorded::Value(Value {
-                    fingerprint: whole.fingerprint,
-                    ..rest
-                }),
-                _ => output,
+            let mut reader = Reader::for_output(how);
+            reader.json(rest);
+            if answers == Answers::Found && !whole.empty && says_hardly_anything(&reader) {
+                return Recorded::Value(whole);
             }
+            let rest = settled(how, reader, |reader| reader.json(rest));
+            Recorded::Value(Value {
+                fingerprint: whole.fingerprint,
+                ..rest
+            })
         }
-        _ => output,
+        (output, _) => output,
     };
     match output {
         Recorded::Value(value) if !value.empty => {
@@ -179,10 +179,8 @@ fn with_hits(value: Value, json: &str, arguments: &str) -> Value {
     }
 }
 
-/// Whether a result holds no number, and hardly any words beside ids.
-fn says_hardly_anything(how: &ToolSettings<'_>, json: &str) -> bool {
-    let mut reader = Reader::for_output(how);
-    reader.json(json);
+/// Whether a result that was read holds no number, and hardly any words beside ids.
+fn says_hardly_anything(reader: &Reader<'_>) -> bool {
     reader.numbers().is_none() && reader.plain_bytes < PLAIN_BYTES_MIN
 }
 
@@ -193,12 +191,10 @@ fn handed_out(how: &ToolSettings<'_>, json: &str) -> Recorded {
     let mut reader = Reader::for_output(how);
     reader.json(json);
     let mut output = output_value(&reader);
-    if let Recorded::Value(value) = &mut output
-        && reader.plain_bytes < PLAIN_BYTES_MIN
-    {
-        value.masked = value.fingerprint;
+    if reader.plain_bytes < PLAIN_BYTES_MIN {
+        output.masked = output.fingerprint;
     }
-    output
+    Recorded::Value(output)
 }
 
 /// A result of a tool, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
@@ -206,17 +202,27 @@ pub(super) fn output_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
     if is_marker(text) || is_picture_left_out(text) {
         return Recorded::Redacted;
     }
-    told(how, |reader| reader.json(text))
+    read_output(how, |reader| reader.json(text))
 }
 
-/// What a result tells. One that says no, or refuses, is read once more, without what tells one attempt from the next.
-fn told<'h>(how: &ToolSettings<'h>, read: impl Fn(&mut Reader<'h>)) -> Recorded {
+fn read_output<'h>(how: &ToolSettings<'h>, read: impl Fn(&mut Reader<'h>)) -> Recorded {
     let mut reader = Reader::for_output(how);
     read(&mut reader);
-    if reader.told().denies || reader.told().refuses {
-        reader = Reader::for_verdict(how);
-        read(&mut reader);
+    Recorded::Value(settled(how, reader, read))
+}
+
+/// What a result that was read tells. One that says no, or refuses, is read once more, without what tells one attempt from the
+/// next.
+fn settled<'h>(
+    how: &ToolSettings<'h>,
+    reader: Reader<'h>,
+    read: impl Fn(&mut Reader<'h>),
+) -> Value {
+    if !reader.told().denies && !reader.told().refuses {
+        return output_value(&reader);
     }
+    let mut reader = Reader::for_verdict(how);
+    read(&mut reader);
     output_value(&reader)
 }
 
@@ -295,13 +301,13 @@ fn input_value(reader: Reader<'_>) -> Recorded {
     })
 }
 
-fn output_value(reader: &Reader<'_>) -> Recorded {
+fn output_value(reader: &Reader<'_>) -> Value {
     let digest = reader.told();
     // `""`, `null`, `None`: no list or object that could have held something.
     let says_nothing =
         digest.empty && digest.bytes <= 4 && matches!(digest.shape, Shape::Nothing | Shape::Text);
     let numbers = reader.numbers();
-    Recorded::Value(Value {
+    Value {
         fingerprint: digest.hash,
         masked: digest.masked,
         bytes: if says_nothing {
@@ -316,7 +322,7 @@ fn output_value(reader: &Reader<'_>) -> Recorded {
         sample: Text::default(),
         numbers: numbers.map(Box::new),
         items: reader.items(),
-    })
+    }
 }
 
 /// What is known without looking at a value: that there is none, or that it was hidden.
