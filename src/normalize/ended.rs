@@ -220,11 +220,12 @@ fn without_envelope(result: &str) -> Option<(Cow<'_, str>, Option<i64>)> {
             let code = code_near_ends(text)?;
             return Some((Cow::Borrowed(text), Some(code)));
         }
-        let code = exit_code_of(text);
+        let object = value::Object::of(text);
+        let code = exit_code_of(&object);
         if code.is_none() && may_be_another {
             return None;
         }
-        return Some((Cow::Borrowed(printed_alone(text)), code));
+        return Some((Cow::Borrowed(printed_alone(text, &object)), code));
     }
     let inner = text.strip_prefix('"').unwrap_or(text);
     // The object may be JSON text, as a model is given it.
@@ -261,16 +262,19 @@ fn code_near_ends(object: &str) -> Option<i64> {
     if !parts.any(|part| ENDS.iter().any(|end| end.find(part).is_some())) {
         return None;
     }
-    let mut codes = CODES.iter().map(|name| value::member(object, &[name]));
-    codes.find_map(|code| code)?.parse().ok()
+    let object = value::Object::of(object);
+    CODES
+        .iter()
+        .find_map(|name| object.member(name))?
+        .parse()
+        .ok()
 }
 
 /// The exit code that an object tells.
-fn exit_code_of(object: &str) -> Option<i64> {
-    let mut codes = CODES.iter().map(|name| value::member(object, &[name]));
-    let code = codes.find_map(|code| code);
-    let code = code.or_else(|| value::member(object, &["metadata", "exit_code"]))?;
-    code.parse().ok()
+fn exit_code_of(object: &value::Object<'_>) -> Option<i64> {
+    let code = CODES.iter().find_map(|name| object.member(name));
+    let within = || value::member(object.member("metadata")?, &["exit_code"]);
+    code.or_else(within)?.parse().ok()
 }
 
 /// The same of a text.
@@ -340,21 +344,21 @@ fn words(result: &str) -> &str {
     if !result.trim_start().starts_with('{') {
         return result;
     }
-    let member = |name| value::member(result, &[name]).filter(|text| text.len() > 2);
-    member("stderr")
-        .or_else(|| member("stdout"))
-        .or_else(|| member("output"))
-        .unwrap_or_default()
+    let object = value::Object::of(result.trim_start());
+    let names = ["stderr", "stdout", "output"];
+    let mut told = names.into_iter().filter_map(|name| object.member(name));
+    told.find(|text| text.len() > 2).unwrap_or_default()
 }
 
-/// What a shell's object holds of what was printed, as JSON; the object where that is in two places.
-fn printed_alone(object: &str) -> &str {
-    let filled = |name: &&str| value::member(object, &[name]).is_some_and(|text| text.len() > 2);
-    let mut names = ["output", "stdout", "stderr"].into_iter().filter(filled);
-    match (names.next(), names.next()) {
+/// What a shell's object holds of what was printed, as JSON; the whole object where that is in two places.
+fn printed_alone<'t>(whole: &'t str, object: &value::Object<'t>) -> &'t str {
+    let names = ["output", "stdout", "stderr"];
+    let told = names.into_iter().filter_map(|name| object.member(name));
+    let mut filled = told.filter(|text| text.len() > 2);
+    match (filled.next(), filled.next()) {
         (None, _) => "",
-        (Some(name), None) => value::member(object, &[name]).unwrap_or_default(),
-        _ => object,
+        (Some(text), None) => text,
+        _ => whole,
     }
 }
 
