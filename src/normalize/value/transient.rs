@@ -4,14 +4,17 @@
 //! should. The words are those of HTTP's status lines and of the usual clients; a bare number counts only where a word
 //! before it says that it is a status, for tests fail with numbers too.
 
+use std::sync::LazyLock;
+
 use super::closing::last_lines_within;
 use super::complaint::blames;
+use super::lexicon::Lexicon;
 use super::sample::cut;
 
 /// How far into an error is looked: what went wrong is said first.
 const LOOKED_AT_BYTES_MAX: usize = 512;
 
-/// In lower case.
+/// What may pass by itself; in lower case.
 const PHRASES: [&str; 36] = [
     "too many requests",
     "rate limit",
@@ -67,6 +70,21 @@ const ASKS_AGAIN: [&str; 2] = ["please try again", "please retry"];
 /// What openai-agents says of every tool that raised, whatever went wrong in it; in lower case.
 const SAID_OF_EVERYTHING: &str = "an error occurred while running the tool. please try again.";
 
+/// What the words above say of a failure.
+#[derive(Clone, Copy)]
+enum Says {
+    WillNotPass,
+    MayPass,
+    AsksAgain,
+}
+
+static WORDS: LazyLock<Lexicon<Says>> = LazyLock::new(|| {
+    let hopeless = WILL_NOT_PASS.map(|words| (words, Says::WillNotPass));
+    let passing = PHRASES.map(|words| (words, Says::MayPass));
+    let asking = ASKS_AGAIN.map(|words| (words, Says::AsksAgain));
+    Lexicon::of(hopeless.into_iter().chain(passing).chain(asking))
+});
+
 /// HTTP's status codes for what may pass.
 const CODES: [&str; 6] = ["408", "429", "500", "502", "503", "504"];
 
@@ -77,12 +95,15 @@ const BEFORE_CODES: [&str; 4] = ["http", "status", "code", "error"];
 pub(super) fn is_transient(error: &str) -> bool {
     let text = cut(error.trim(), LOOKED_AT_BYTES_MAX).to_ascii_lowercase();
     let text = text.strip_prefix(SAID_OF_EVERYTHING).unwrap_or(&text);
-    if WILL_NOT_PASS.iter().any(|phrase| text.contains(phrase)) {
-        return false;
+    let (mut may_pass, mut asks_again) = (false, false);
+    for (says, _) in WORDS.found(text) {
+        match says {
+            Says::WillNotPass => return false,
+            Says::MayPass => may_pass = true,
+            Says::AsksAgain => asks_again = true,
+        }
     }
-    let may_pass = PHRASES.iter().any(|phrase| text.contains(phrase))
-        || has_code(text)
-        || (ASKS_AGAIN.iter().any(|phrase| text.contains(phrase)) && !blames(text));
+    may_pass = may_pass || has_code(text) || (asks_again && !blames(text));
     may_pass && !tells_of_tests(error)
 }
 
