@@ -23,6 +23,7 @@ pub mod config;
 pub mod daemon;
 pub mod engine;
 pub mod export;
+mod files;
 pub mod guard;
 pub mod json;
 pub mod listener;

@@ -11,18 +11,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::spawn_blocking;
-use tokio::time::timeout;
-
 use crate::config::{self, Loaded, Mistakes, Sources};
 use crate::daemon::Daemon;
+use crate::files;
 use crate::telemetry::events::{ConfigRefused, ConfigTaken};
 
 /// How often the file is looked at; after a change, it must be the same once more.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// A reading that takes longer is told of: nothing else says why a change does not apply.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What a daemon was told, and where that stands.
 pub(super) struct Reloader {
@@ -130,19 +125,8 @@ impl Reloader {
     }
 }
 
-/// Reads on a thread that may wait for a disk, and says so where it does.
 async fn beside<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {
-    let mut reading = spawn_blocking(read);
-    let in_time = timeout(PATIENCE, &mut reading).await;
-    if in_time.is_err() {
-        tracing::warn!(
-            "a file of the configuration does not answer; it is waited for, and what has changed does not apply until then"
-        );
-    }
-    let read = match in_time {
-        Ok(read) => read,
-        Err(_) => reading.await,
-    };
+    let read = files::beside("the configuration", read).await;
     read.expect("reading does not panic, and nobody cancels it")
 }
 

@@ -12,6 +12,7 @@ use crate::export::{
     Compression, ExporterSettings, Form, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings,
     Retry, Secret, TlsFiles, TraceSettings, WebhookSettings,
 };
+use crate::files;
 
 /// By which name the queue of the daemon's own spans is shown.
 const OWN_SPANS: &str = "service.telemetry.traces";
@@ -332,7 +333,7 @@ fn token(name: &str, webhook: &exporters::Webhook, check: &mut Checker<'_>) -> O
         (Some(token), None) => Some(token.expose().to_owned()),
         (None, Some(file)) => {
             // It is read for each request; here it only has to be there.
-            if let Err(error) = std::fs::read_to_string(file) {
+            if let Err(error) = files::read(Path::new(file)) {
                 check.wrong(&path, format!("`{file}` cannot be read: {error}"));
             }
             None

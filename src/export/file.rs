@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use tokio::task::spawn_blocking;
-
 use super::Answer;
+use crate::files;
 use crate::json::AlertJson;
 use crate::store::alert::Alert;
 
@@ -47,7 +46,7 @@ impl File {
             lines.push(b'\n');
         }
         let path = self.path.clone();
-        let appended = spawn_blocking(move || append(&path, &lines)).await;
+        let appended = files::beside("the file of alerts", move || append(&path, &lines)).await;
         match appended.unwrap_or_else(|error| Err(io::Error::other(error))) {
             Ok(()) => Answer::Taken,
             Err(error) => {
@@ -60,12 +59,11 @@ impl File {
 /// Adds whole lines, or none. What a crash may have left of a line is ended first, so that it spoils only itself.
 fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    let is_file = std::fs::metadata(path).map_or(true, |found| found.is_file());
-    let mut file = options.read(is_file).open(path)?;
-    if !is_file {
-        return write(&mut file, lines);
+    options.append(true);
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return write(&mut open_pipe(&mut options, path)?, lines);
     }
+    let mut file = options.read(true).create(true).open(path)?;
     let is_alone = lock(&file)?;
     let before = file.metadata()?.len();
     if !ends_with_line_break(&mut file)? {
@@ -76,6 +74,29 @@ fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
         cut_back(&file, before);
     }
     written
+}
+
+/// Opens a pipe or a device, without waiting for somebody who reads it.
+#[cfg(unix)]
+fn open_pipe(options: &mut OpenOptions, path: &Path) -> io::Result<std::fs::File> {
+    use rustix::fs::{OFlags, fcntl_setfl};
+    use std::os::unix::fs::OpenOptionsExt;
+
+    options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+    let file = options.open(path).map_err(|error| {
+        if error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) {
+            io::Error::new(error.kind(), "nobody reads this pipe")
+        } else {
+            error
+        }
+    })?;
+    fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn open_pipe(options: &mut OpenOptions, path: &Path) -> io::Result<std::fs::File> {
+    options.open(path)
 }
 
 /// Has the file alone until it is closed; false where the file system knows no locks.
@@ -196,6 +217,27 @@ mod tests {
             std::fs::read_to_string(&path).expect("read"),
             "{\"cursor\":3}\n"
         );
+    }
+
+    // Given a pipe in the place of the file; where nobody reads it, that is said at once, and where somebody does, it is written
+    // to.
+    #[cfg(unix)]
+    #[test]
+    fn pipes_are_not_waited_for() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("alerts.jsonl");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("it runs").success());
+        let refused = append(&path, b"{}\n").expect_err("nobody reads");
+        assert_eq!(refused.to_string(), "nobody reads this pipe");
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || std::fs::read_to_string(path)
+        });
+        while append(&path, b"{}\n").is_err() {
+            sleep(LOCK_LOOK);
+        }
+        assert_eq!(reader.join().expect("read").expect("UTF-8"), "{}\n");
     }
 
     // Given a device instead of a file; it is written to like one.

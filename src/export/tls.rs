@@ -6,11 +6,10 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use tokio::task::spawn_blocking;
-
 use super::Answer;
 use super::causes::causes;
 use super::settings::{Fault, TlsFiles};
+use crate::files;
 
 /// The files of TLS that settings name, as they are in PEM and can be used.
 #[derive(Default, PartialEq)]
@@ -59,8 +58,7 @@ impl Certificates {
             return false;
         }
         let files = self.files.clone();
-        // They may lie on a disk that hangs.
-        match spawn_blocking(move || Tls::read(&files)).await {
+        match files::beside("an exporter's certificates", move || Tls::read(&files)).await {
             Ok(Ok(read)) if read != self.read => {
                 self.read = read;
                 true
@@ -108,7 +106,7 @@ fn identity_of(certificate: &Path, key: &Path) -> Result<(Vec<u8>, Vec<u8>), Fau
 }
 
 fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, Fault> {
-    let read = std::fs::read(path);
+    let read = files::read(path);
     read.map_err(|error| Fault::new(key, format!("`{}` cannot be read: {error}", path.display())))
 }
 

@@ -3,14 +3,13 @@
 //! Redirects are off, proxies of the environment are not used, the connection goes to an address that was checked
 //! ([`address`](super::address)), and little is read of the reply: the receiver is trusted with alerts and nothing else.
 
-use std::fs;
+use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
-use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::address::is_public;
@@ -19,6 +18,7 @@ use super::http::{asked_wait, client, quote, read_bounded, refusal, unsent};
 use super::settings::{Fault, Form, Secret, SettingsError, WebhookSettings};
 use super::tls::{Certificates, Tls};
 use super::{Answer, is_due};
+use crate::files;
 use crate::store::alert::Alert;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -78,8 +78,7 @@ impl Webhook {
         let Some(file) = self.token_file.clone() else {
             return;
         };
-        // The file may lie on a disk that hangs.
-        let read = spawn_blocking({
+        let read = files::beside("an exporter's token", {
             let file = file.clone();
             move || token_in(&file)
         });
@@ -211,7 +210,9 @@ fn checked_url(settings: &WebhookSettings) -> Result<Url, Fault> {
 }
 
 fn token_in(file: &Path) -> Result<Option<HeaderValue>, String> {
-    let text = fs::read_to_string(file).map_err(|error| format!("it cannot be read: {error}"))?;
+    let text =
+        files::read(file).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    let text = text.map_err(|error| format!("it cannot be read: {error}"))?;
     match text.trim() {
         "" => Err("it holds no token".to_owned()),
         token => authorization(Some(&Secret::from(token.to_owned()))),
@@ -231,6 +232,7 @@ fn authorization(token: Option<&Secret>) -> Result<Option<HeaderValue>, String> 
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
+    use std::fs;
     use std::net::SocketAddr;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};

@@ -30,7 +30,6 @@ pub(crate) use pem::{NOT_ITS_KEY, certificates_in, key_in};
 pub use tls::{TlsFiles, TlsVersion};
 pub use token::{Credential, Tenant, Token, Tokens, UNAUTHENTICATED};
 
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -43,6 +42,8 @@ use futures_util::Stream;
 use tokio::net::TcpListener;
 
 use tls::Tls;
+
+use crate::files;
 
 /// Whether the caller speaks gRPC, and expects an answer of it.
 #[must_use]
@@ -112,7 +113,7 @@ impl Fault {
 
 /// The content of the file that a key names.
 fn read_file(key: &'static str, path: &Path) -> Result<Vec<u8>, Fault> {
-    fs::read(path)
+    files::read(path)
         .map_err(|error| Fault::new(key, format!("`{}` cannot be read: {error}", path.display())))
 }
 
@@ -189,20 +190,21 @@ impl From<TcpListener> for Listener {
     }
 }
 
-/// Looks at the files now and then, and takes what has changed.
+/// Looks at the files now and then, and takes what has changed: tokens do not wait for certificates, nor these for them.
 async fn watch(tls: Option<Arc<Tls>>, tokens: Tokens) {
+    let certificates = async {
+        if let Some(tls) = tls {
+            renew("certificates", move || tls.refresh()).await;
+        }
+    };
+    tokio::join!(certificates, renew("tokens", move || tokens.refresh()));
+}
+
+async fn renew(what: &str, refresh: impl Fn() + Clone + Send + 'static) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        let (tls, tokens) = (tls.clone(), tokens.clone());
-        // Files may lie on something slow.
-        let looking = tokio::task::spawn_blocking(move || {
-            if let Some(tls) = tls {
-                tls.refresh();
-            }
-            tokens.refresh();
-        });
-        if let Err(error) = looking.await {
-            tracing::error!(%error, "looking at certificates and tokens failed");
+        if let Err(error) = files::beside(what, refresh.clone()).await {
+            tracing::error!(%error, what, "looking at files failed");
         }
     }
 }

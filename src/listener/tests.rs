@@ -341,6 +341,15 @@ fn tokens_are_renewed() {
     fs::remove_file(&path).unwrap();
     tokens.refresh();
     assert!(is("new"));
+    // A pipe that nobody writes to would keep its reader waiting.
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    tokens.refresh();
+    assert!(is("new"));
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "newest").unwrap();
+    tokens.refresh();
+    assert!(is("newest") && !is("new"));
 }
 
 /// Given a file that is gone, the tokens of the others are renewed all the same.

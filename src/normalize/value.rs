@@ -151,7 +151,7 @@ pub(super) fn answer_json(
             if answers == Answers::Found && !whole.empty && says_hardly_anything(&reader) {
                 return Recorded::Value(whole);
             }
-            let rest = settled(how, reader, |reader| reader.json(rest));
+            let rest = settled(how, &reader, |reader| reader.json(rest));
             Recorded::Value(Value {
                 fingerprint: whole.fingerprint,
                 ..rest
@@ -208,18 +208,18 @@ pub(super) fn output_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
 fn read_output<'h>(how: &ToolSettings<'h>, read: impl Fn(&mut Reader<'h>)) -> Recorded {
     let mut reader = Reader::for_output(how);
     read(&mut reader);
-    Recorded::Value(settled(how, reader, read))
+    Recorded::Value(settled(how, &reader, read))
 }
 
 /// What a result that was read tells. One that says no, or refuses, is read once more, without what tells one attempt from the
 /// next.
 fn settled<'h>(
     how: &ToolSettings<'h>,
-    reader: Reader<'h>,
+    reader: &Reader<'h>,
     read: impl Fn(&mut Reader<'h>),
 ) -> Value {
     if !reader.told().denies && !reader.told().refuses {
-        return output_value(&reader);
+        return output_value(reader);
     }
     let mut reader = Reader::for_verdict(how);
     read(&mut reader);
