@@ -4,6 +4,8 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::error::StoreError;
 use super::open::{DATABASE, JOURNAL, LOG};
@@ -11,7 +13,12 @@ use super::open::{DATABASE, JOURNAL, LOG};
 /// The file that is locked.
 pub(super) const LOCK: &str = "LOCK";
 
-/// Takes the lock and leaves our process id in the file. A file that a dead process left is not locked.
+/// How long a store that this process is about to drop may take to let go of its directory.
+const LET_GO_WAIT: Duration = Duration::from_secs(2);
+const LET_GO_LOOK: Duration = Duration::from_millis(20);
+
+/// Takes the lock and leaves our process id in the file. A file that a dead process left is not locked. Where another store of this
+/// process has it, as while one that failed is being left, that is waited for.
 pub(super) fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join(LOCK);
     let refused = |error| StoreError::io("cannot lock", &path, error);
@@ -22,15 +29,22 @@ pub(super) fn lock(dir: &Path) -> Result<File, StoreError> {
         .truncate(false)
         .open(&path)
         .map_err(refused)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(refused(error)),
+        }
+        file.seek(SeekFrom::Start(0)).map_err(refused)?;
+        let holder = holder(&mut file);
+        if holder != signature() || began.elapsed() >= LET_GO_WAIT {
             return Err(StoreError::Held {
                 dir: dir.to_owned(),
-                holder: holder(&mut file),
+                holder,
             });
         }
-        Err(TryLockError::Error(error)) => return Err(refused(error)),
+        thread::sleep(LET_GO_LOOK);
     }
     sign(&mut file).map_err(refused)?;
     Ok(file)
@@ -39,7 +53,12 @@ pub(super) fn lock(dir: &Path) -> Result<File, StoreError> {
 fn sign(file: &mut File) -> io::Result<()> {
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
-    writeln!(file, "pid {}", std::process::id())
+    writeln!(file, "{}", signature())
+}
+
+/// What this process leaves in the file.
+fn signature() -> String {
+    format!("pid {}", std::process::id())
 }
 
 /// What the holder wrote. On systems whose locks keep others from reading, that is nothing.

@@ -13,8 +13,13 @@ async fn a_second_holder_is_told_who_holds_the_directory() {
         panic!("the second opening is refused as held");
     };
     assert_eq!(holder, format!("pid {}", std::process::id()));
-    drop(store);
+    // One that is about to be left is waited for.
+    let leaving = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        drop(store);
+    });
     open(dir.path());
+    leaving.join().unwrap();
 }
 
 /// Given a lock file that a dead process left, the directory opens.
