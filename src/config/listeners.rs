@@ -1,7 +1,7 @@
 //! The three addresses: where they are, and who is let in.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
 use super::access::{self, Auth, Tls, files};
 use super::checker::{Checker, key};
@@ -37,17 +37,34 @@ impl Listeners {
         self.all().any(|listener| {
             let listener = listener.address;
             let is_here = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
-            let same_host = match host.parse::<IpAddr>() {
-                Ok(ip) => {
+            let same_host = match address_of(&host) {
+                Some(ip) => {
                     ip == listener.ip()
-                        || (is_here(ip) && listener.ip().is_unspecified())
+                        || (listener.ip().is_unspecified() && (is_here(ip) || is_of_machine(ip)))
                         || (ip.is_unspecified() && is_here(listener.ip()))
                 }
-                Err(_) => host == "localhost" && is_here(listener.ip()),
+                None => host.trim_end_matches('.') == "localhost" && is_here(listener.ip()),
             };
             listener.port() == port && same_host
         })
     }
+}
+
+/// The address that a host is, in whatever form the system's resolver takes for one: `127.1`, `0x7f000001`, `::ffff:127.0.0.1`.
+/// `None` for a name.
+fn address_of(host: &str) -> Option<IpAddr> {
+    let is_sign = |sign: char| sign.is_ascii_hexdigit() || matches!(sign, '.' | ':' | 'x' | '%');
+    let is_number = host.contains(':') || host.starts_with(|sign: char| sign.is_ascii_digit());
+    if !is_number || !host.chars().all(is_sign) {
+        return None;
+    }
+    let address = (host, 0).to_socket_addrs().ok()?.next()?;
+    Some(address.ip().to_canonical())
+}
+
+/// Whether an interface of this machine has the address: nobody else's can be bound to.
+fn is_of_machine(ip: IpAddr) -> bool {
+    UdpSocket::bind((ip, 0)).is_ok()
 }
 
 /// The host and port of an http or https URL, whose form is checked elsewhere.
