@@ -397,7 +397,10 @@ fn dependencies_are_used() {
 fn the_table_of_rooms_is_true() {
     let page = fs::read_to_string(Path::new(ROOT).join("ARCHITECTURE.md"));
     let page = page.expect("the page is there");
-    let names = ROOMS.iter().map(|room| room.name).chain(["files", "json", "cli"]);
+    let names = ROOMS
+        .iter()
+        .map(|room| room.name)
+        .chain(["files", "json", "cli"]);
     let names: Vec<_> = names.collect();
     for room in ROOMS {
         let begin = format!("| `{}` |", room.name);

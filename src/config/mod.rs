@@ -198,29 +198,16 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The keys whose values differ, with their paths, but for what [`Settings::policy`] is made of. Where a secret differs,
-    /// its section is named.
+    /// The keys whose values differ, with their paths, but for what [`Settings::policy`] is made of.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let [ours, theirs] = [&self.shape, &other.shape].map(|shape| {
-            let mut value = serde_json::to_value(shape).unwrap_or_default();
+            let mut value = values::with_secrets(shape);
             value.as_object_mut().map(|all| all.remove("detectors"));
             value
         });
         let mut paths = Vec::new();
         differ(&ours, &theirs, "", &mut paths);
-        let (ours, theirs) = (&self.shape, &other.shape);
-        let sections = [
-            ("receivers", ours.receivers == theirs.receivers),
-            ("exporters", ours.exporters == theirs.exporters),
-            ("service", ours.service == theirs.service),
-        ];
-        // What is hidden by its mask above.
-        for (section, is_same) in sections {
-            if !is_same && !paths.iter().any(|path| path.starts_with(section)) {
-                paths.push(format!("{section} (a secret)"));
-            }
-        }
         paths
     }
 

@@ -368,7 +368,7 @@ fn addresses_are_printed_without_their_secrets() {
     }
     let other = loaded(&text.replace("?token=hunter2", "?token=hunter3")).unwrap();
     let differences = loaded(text).unwrap().differences(&other);
-    assert_eq!(differences, ["exporters (a secret)"]);
+    assert_eq!(differences, ["exporters.webhook.url"]);
 }
 
 /// Given durations, they are printed in the units in which they may be written.
@@ -485,7 +485,7 @@ fn what_waits_for_a_restart_is_named() {
     }
 }
 
-/// Given another secret, the section that has it waits for a restart, too.
+/// Given another secret, it waits for a restart and is named, whatever else has changed.
 #[test]
 fn changed_secrets_are_named() {
     let with = |token: &str| {
@@ -496,7 +496,20 @@ fn changed_secrets_are_named() {
     };
     assert_eq!(
         with("one").differences(&with("two")),
-        ["exporters (a secret)"]
+        ["exporters.webhook.token"]
+    );
+    let listening = |token: &str, port: u16| {
+        loaded(&format!(
+            "receivers: {{otlp: {{protocols: {{http: {{endpoint: 'localhost:{port}', auth: {{tokens: [{{token: {token}}}]}}}}}}}}}}"
+        ))
+        .unwrap()
+    };
+    assert_eq!(
+        listening("one", 4318).differences(&listening("two", 4320)),
+        [
+            "receivers.otlp.protocols.http.auth.tokens",
+            "receivers.otlp.protocols.http.endpoint"
+        ]
     );
     assert_eq!(with("one").differences(&with("one")), Vec::<String>::new());
 }
@@ -553,6 +566,17 @@ fn nothing_goes_round() {
             own("http://u@LOCALHOST:4319"),
         ),
         ("http://0.0.0.0:4317", traces, own("http://0.0.0.0:4317")),
+        ("http://127.1:4317", traces, own("http://127.1:4317")),
+        (
+            "http://2130706433:4317",
+            traces,
+            own("http://2130706433:4317"),
+        ),
+        (
+            "http://[::ffff:127.0.0.1]:4317",
+            traces,
+            own("http://[::ffff:127.0.0.1]:4317"),
+        ),
         (
             "http://127.0.0.1:4317",
             "exporters.otlp_forward.endpoint",

@@ -1,6 +1,7 @@
 //! Values of a configuration that have a form of their own: durations with a unit, the limit of memory, texts that are never
 //! shown, and addresses of which a part is not.
 
+use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
 
@@ -134,6 +135,19 @@ impl Serialize for MemoryLimit {
     }
 }
 
+thread_local! {
+    /// Whether secrets are written as they are.
+    static IS_BARE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A value with its secrets, by which it is compared with another; it must not be shown.
+pub(super) fn with_secrets(value: &impl Serialize) -> serde_json::Value {
+    IS_BARE.set(true);
+    let bare = serde_json::to_value(value);
+    IS_BARE.set(false);
+    bare.unwrap_or_default()
+}
+
 /// A text that is never shown: neither by `config print` nor in a log.
 #[derive(Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(transparent)]
@@ -149,6 +163,9 @@ impl Secret {
 /// Shows a URL, but for what may be secret in it: the user with the password, long parts of the path, as chats' webhooks have them,
 /// and the values of the query.
 pub(super) fn without_secrets<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    if IS_BARE.get() {
+        return serializer.serialize_str(url);
+    }
     serializer.serialize_str(&masked(url))
 }
 
@@ -211,6 +228,6 @@ impl fmt::Debug for Secret {
 
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(MASK)
+        serializer.serialize_str(if IS_BARE.get() { &self.0 } else { MASK })
     }
 }
