@@ -89,6 +89,9 @@ struct Words<'a> {
     message: Option<&'a RawValue>,
 }
 
+/// Most that is said to be wrong before something goes well again.
+const COMPLAINTS_MAX: usize = 16;
+
 /// What both directions share.
 struct Proxy {
     guard: GuardClient,
@@ -98,6 +101,8 @@ struct Proxy {
     under_way: Mutex<HashMap<String, UnderWay>>,
     /// Two write to it, a line at a time: the server's answers and our own.
     client: Mutex<io::Stdout>,
+    /// What was said to be wrong.
+    trouble: Mutex<Vec<String>>,
 }
 
 pub(super) fn run(args: &McpProxyArgs) -> Result<(), Failure> {
@@ -116,6 +121,7 @@ pub(super) fn run(args: &McpProxyArgs) -> Result<(), Failure> {
         agent: args.agent.clone(),
         under_way: Mutex::default(),
         client: Mutex::new(io::stdout()),
+        trouble: Mutex::default(),
     });
     let forth = Arc::clone(&proxy);
     // It waits for the client as long as that lives, and ends with this process.
@@ -247,9 +253,7 @@ impl Proxy {
             return true;
         }
         let answered = self.guard.check(&call).unwrap_or_else(|reason| {
-            remark(format_args!(
-                "eddy mcp-proxy: the call goes on unguarded: {reason}"
-            ));
+            self.complain(format!("calls go on unguarded: {reason}"));
             VerdictJson::default()
         });
         let text = answered.text().unwrap_or_default();
@@ -306,12 +310,24 @@ impl Proxy {
             None if told["isError"] == true => Err(content),
             None => Ok(content),
         };
-        if let Err(reason) = self.guard.report(&call, outcome) {
-            remark(format_args!(
-                "eddy mcp-proxy: the result is not reported: {reason}"
-            ));
+        match self.guard.report(&call, outcome) {
+            Ok(()) => self.trouble().clear(),
+            Err(reason) => self.complain(format!("results are not reported: {reason}")),
         }
         with_note(line, &message, &nudge?)
+    }
+
+    /// Says what is wrong, once until results are reported again: clients keep what is said here.
+    fn complain(&self, what: String) {
+        let mut said = self.trouble();
+        if said.len() < COMPLAINTS_MAX && !said.contains(&what) {
+            remark(format_args!("eddy mcp-proxy: {what}"));
+            said.push(what);
+        }
+    }
+
+    fn trouble(&self) -> MutexGuard<'_, Vec<String>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn say(&self, line: &[u8]) -> io::Result<()> {
@@ -335,11 +351,23 @@ fn key(id: &RawValue) -> String {
 
 /// A line with one more piece of text in the result that it has, or at the end of its error's words.
 fn with_note(line: &[u8], message: &Message, note: &str) -> Option<Vec<u8>> {
-    let words: Words = serde_json::from_str(message.error.or(message.result)?.get()).ok()?;
-    let place = message
-        .error
-        .map_or(words.content, |_| words.message)?
-        .get();
+    let answer = message.error.or(message.result)?.get();
+    let words: Words = serde_json::from_str(answer).ok()?;
+    let place = message.error.map_or(words.content, |_| words.message);
+    let Some(place) = place.map(RawValue::get) else {
+        let (name, value) = match message.error {
+            Some(_) => ("message", Value::from(note)),
+            None => ("content", json!([text_content(note)])),
+        };
+        let comma = if answer[1..].trim_start() == "}" {
+            ""
+        } else {
+            ","
+        };
+        let member = format!("\"{name}\":{value}{comma}");
+        let begin = answer.as_ptr().addr() - line.as_ptr().addr() + 1;
+        return Some([&line[..begin], member.as_bytes(), &line[begin..]].concat());
+    };
     let note = if let Some(texts) = place.strip_prefix('[') {
         let comma = if texts.trim_start() == "]" { "" } else { "," };
         format!("{comma}{}", text_content(note))
