@@ -77,7 +77,7 @@ impl Label {
 #[derive(Debug, thiserror::Error)]
 pub enum EventsError {
     /// The file cannot be read any further.
-    #[error("line {line}: cannot be read")]
+    #[error("line {line}: cannot be read: {source}")]
     Read {
         /// The line, from 1.
         line: u64,

@@ -90,7 +90,7 @@ impl Rebuilt {
                     .to_owned(),
             ),
             (0, Some(_)) if !self.has_journal => {
-                Some("there is no journal: what came after the newest snapshot is lost".to_owned())
+                Some("there is no journal: what came after the newest snapshot, or just before it, is lost".to_owned())
             }
             (0, _) => None,
             (records, Some(_)) => Some(format!(
