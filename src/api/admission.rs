@@ -163,7 +163,7 @@ impl Admission {
             return response;
         }
         response.map(|body| {
-            Body::new(Answer {
+            Body::new(HeldBody {
                 body,
                 rest: Bytes::new(),
                 _permit: permit,
@@ -351,14 +351,14 @@ impl http_body::Body for Arriving {
 }
 
 /// The body of an answer, in small pieces. Dropped, it gives its permit back.
-struct Answer {
+struct HeldBody {
     body: Body,
     /// What is left of the piece that was cut.
     rest: Bytes,
     _permit: Permit,
 }
 
-impl http_body::Body for Answer {
+impl http_body::Body for HeldBody {
     type Data = Bytes;
     type Error = axum::Error;
 

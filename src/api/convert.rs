@@ -12,7 +12,7 @@ use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::view::{AgentWork, Ended, Status};
 use crate::engine::warning::{ChangeKind, Severity, Warning, WarningState};
 use crate::json::{DATE_NS_MIN, dollars, hex_id, hex_span};
-use crate::shard::guard::Answer;
+use crate::shard::guard::GuardAnswer;
 use crate::store::alert::Alert;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -114,9 +114,9 @@ impl From<Lagged> for v1::Lagged {
     }
 }
 
-impl From<Answer> for v1::CheckToolCallResponse {
-    fn from(answer: Answer) -> Self {
-        let Answer { verdict, degraded } = answer;
+impl From<GuardAnswer> for v1::CheckToolCallResponse {
+    fn from(answer: GuardAnswer) -> Self {
+        let GuardAnswer { verdict, degraded } = answer;
         Self {
             verdict: v1::Verdict::from(verdict.kind).into(),
             message: verdict.message,

@@ -15,7 +15,7 @@ use super::v1;
 use super::v1::guard_service_server::{GuardService, GuardServiceServer};
 use crate::engine::warning::Rule;
 use crate::json::dollars;
-use crate::shard::guard::{Answer, GuardContext, Outcome, Spoken, Told};
+use crate::shard::guard::{GuardAnswer, GuardContext, GuardedCall, Outcome, Spoken};
 
 /// Longest name or id in a request, in bytes.
 pub(super) const NAME_BYTES_MAX: usize = 1_024;
@@ -44,7 +44,7 @@ impl Api {
             turn_id: name("turn_id", request.turn_id.as_ref())?,
             round_id: name("round_id", request.round_id.as_ref())?,
         };
-        let call = Told {
+        let call = GuardedCall {
             tool: required("tool", &request.tool)?,
             call_id: name("call_id", request.call_id.as_ref())?,
             arguments: value("arguments", request.arguments.as_ref())?,
@@ -53,7 +53,7 @@ impl Api {
         Ok(match self.guard() {
             Some(shards) => shards.check(&who, &call).await.into(),
             // The store is being opened anew, and the agent goes on.
-            None => Answer::degraded().into(),
+            None => GuardAnswer::degraded().into(),
         })
     }
 
@@ -67,7 +67,7 @@ impl Api {
             worker: name("worker", request.worker.as_ref())?,
             ..GuardContext::default()
         };
-        let call = Told {
+        let call = GuardedCall {
             tool: required("tool", &request.tool)?,
             call_id: name("call_id", request.call_id.as_ref())?,
             arguments: value("arguments", request.arguments.as_ref())?,
@@ -258,7 +258,7 @@ fn bounded<'a>(field: &'static str, text: &'a str, most: usize) -> Result<&'a st
     Ok(text)
 }
 
-fn taken_in(answer: &Answer) -> Result<(), ApiError> {
+fn taken_in(answer: &GuardAnswer) -> Result<(), ApiError> {
     if answer.degraded {
         return Err(ApiError::NotTakenIn);
     }

@@ -89,7 +89,7 @@ pub struct Verdict {
 
 /// A verdict other than `ALLOW`, and what it is about, for whoever is told of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Given {
+pub struct GivenVerdict {
     /// When it was given, milliseconds since 1970.
     pub at_ms: u64,
     /// The run.

@@ -138,12 +138,12 @@ pub(super) struct PostedAlert {
 /// With which severity Alertmanager was last told of open warnings, by their ids. It tells alerts apart by their labels, severity
 /// among them: of a warning that becomes more severe, what was told before must end.
 #[derive(Debug, Default)]
-pub(super) struct Told(BTreeMap<u64, Severity>);
+pub(super) struct Announced(BTreeMap<u64, Severity>);
 
 /// Most warnings of which that is known; those of which it is not are told of as after a restart.
 const TOLD_MAX: usize = 16_384;
 
-impl Told {
+impl Announced {
     /// The severities with which an alert may be open that it has no more. After a restart these are the lower ones.
     fn before(&self, alert: &Alert) -> Vec<Severity> {
         let now = alert.warning.severity;
@@ -177,7 +177,7 @@ pub(super) fn posted(
     tenant: &str,
     external_url: Option<&str>,
     alerts: &[Alert],
-    told: &Told,
+    told: &Announced,
     (now, lasts): (SystemTime, Duration),
 ) -> Vec<PostedAlert> {
     let external_url = external_url.unwrap_or_default().trim_end_matches('/');
@@ -400,7 +400,7 @@ mod tests {
         ahead.warning.first_seen_ns = (ahead.at_ms + 300_000) * 1_000_000;
         let now = UNIX_EPOCH + Duration::from_millis(ahead.at_ms + 10_000);
         let hour = Duration::from_secs(3_600);
-        let mut known = Told::default();
+        let mut known = Announced::default();
         let mut told = |alert: Alert| {
             let alerts = [alert];
             let posted = posted("", Some("http://eddy:1/"), &alerts, &known, (now, hour));

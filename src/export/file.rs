@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::Answer;
+use super::Delivery;
 use crate::files;
 use crate::json::AlertJson;
 use crate::store::alert::Alert;
@@ -34,12 +34,12 @@ impl File {
         }
     }
 
-    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
+    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Delivery {
         let mut lines = Vec::new();
         for alert in alerts {
             let alert = AlertJson::of_tenant(&self.tenant, alert);
             if let Err(error) = serde_json::to_writer(&mut lines, &alert) {
-                return Answer::Refused {
+                return Delivery::Refused {
                     reason: format!("cannot write an alert as JSON: {error}"),
                 };
             }
@@ -48,9 +48,9 @@ impl File {
         let path = self.path.clone();
         let appended = files::beside("the file of alerts", move || append(&path, &lines)).await;
         match appended.unwrap_or_else(|error| Err(io::Error::other(error))) {
-            Ok(()) => Answer::Taken,
+            Ok(()) => Delivery::Taken,
             Err(error) => {
-                Answer::later(format!("cannot append to {}: {error}", self.path.display()))
+                Delivery::later(format!("cannot append to {}: {error}", self.path.display()))
             }
         }
     }

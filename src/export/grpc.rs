@@ -15,7 +15,7 @@ use tower::util::MapResponse;
 use super::causes::causes;
 use super::settings::{Fault, Secret};
 use super::tls::Tls;
-use super::{Answer, SEND_TIMEOUT};
+use super::{Delivery, SEND_TIMEOUT};
 use crate::render::text::clean;
 
 /// After so long without a word in the middle of a request the receiver is asked for a sign of life, and its connection is left
@@ -132,7 +132,7 @@ pub(super) fn metadata(headers: &[(String, Secret)]) -> Result<MetadataMap, Faul
 /// Which failures OTLP says to repeat. A receiver that is overloaded says so with the time to wait; without that, the
 /// request is too much for it and will stay so. What fails on our side has a source, and nobody answered; nor is known
 /// what an answer was to be that broke off.
-pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Answer {
+pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Delivery {
     let after = status
         .get_details_retry_info()
         .and_then(|info| info.retry_delay);
@@ -162,12 +162,12 @@ pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Answer {
         }
     };
     if temporary {
-        Answer::Later {
+        Delivery::Later {
             reason,
             after: after.filter(|after| *after > Duration::ZERO),
         }
     } else {
-        Answer::Refused { reason }
+        Delivery::Refused { reason }
     }
 }
 

@@ -7,7 +7,7 @@
 //! the first time begins with what is published after that.
 //!
 //! A sink (`terminal`, `file`, `otlp_logs`, `webhook`) knows one receiver and says of each batch whether it was
-//! taken, refused for good, or should be tried again later (`Answer`). It is made once, when the daemon starts, and outlives a
+//! taken, refused for good, or should be tried again later (`Delivery`). It is made once, when the daemon starts, and outlives a
 //! store that is opened anew (`Exporter`). Deliberately absent: routing, grouping over time, silences. Alertmanager does these
 //! well, and the webhook speaks to it, or to what listens to it.
 //!
@@ -48,7 +48,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::engine::guard::Given;
+use crate::engine::guard::GivenVerdict;
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 
@@ -273,7 +273,7 @@ impl Exporters {
     }
 
     /// Tells those of the receivers that take log records of the guard's verdicts, from now on. `given` opens a way to them.
-    pub fn tell_verdicts(&self, given: impl Fn() -> Receiver<Arc<Given>>) {
+    pub fn tell_verdicts(&self, given: impl Fn() -> Receiver<Arc<GivenVerdict>>) {
         for exporter in &*self.made {
             let Some(sink) = exporter.verdicts.clone() else {
                 continue;
@@ -343,7 +343,7 @@ fn tell_left(kind: &Kind, status: &ExporterStatus) {
 
 /// What became of a batch.
 #[derive(Debug, PartialEq, Eq)]
-enum Answer {
+enum Delivery {
     /// The receiver has it.
     Taken,
     /// The receiver has it, except for so many alerts, which it will never take.
@@ -357,7 +357,7 @@ enum Answer {
     },
 }
 
-impl Answer {
+impl Delivery {
     /// To be tried again whenever the exporter sees fit.
     fn later(reason: impl Into<String>) -> Self {
         Self::Later {
@@ -409,7 +409,7 @@ impl Sink {
     }
 
     /// Sends alerts. `still_open` are others of their incident, for a receiver that has a case for each.
-    async fn send(&mut self, alerts: &[Alert], still_open: &[Alert]) -> Answer {
+    async fn send(&mut self, alerts: &[Alert], still_open: &[Alert]) -> Delivery {
         match self {
             Self::Terminal(terminal) => terminal.send(alerts).await,
             Self::File(file) => file.send(alerts).await,

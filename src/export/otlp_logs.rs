@@ -19,7 +19,7 @@ use tonic::{Code, Extensions, Request};
 use super::otlp::{attribute, int, resource, scope, string, text};
 use super::settings::{OtlpLogsSettings, SettingsError};
 use super::tls::{Certificates, Tls};
-use super::{Answer, REPLY_BYTES_MAX, grpc};
+use super::{Delivery, REPLY_BYTES_MAX, grpc};
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::{Severity, WarningState};
 use crate::json::{dollars, hex_id, hex_span, rfc3339};
@@ -56,11 +56,11 @@ impl OtlpLogs {
         })
     }
 
-    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
+    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Delivery {
         self.export(alerts.iter().map(log_record).collect()).await
     }
 
-    pub(super) async fn export(&mut self, records: Vec<LogRecord>) -> Answer {
+    pub(super) async fn export(&mut self, records: Vec<LogRecord>) -> Delivery {
         let answer = self.try_to_export(records).await;
         let renew = |tls: &Tls| {
             if let Ok(endpoint) = grpc::endpoint(&self.address, tls) {
@@ -71,7 +71,7 @@ impl OtlpLogs {
         self.certificates.looked_at_again(answer, renew).await
     }
 
-    async fn try_to_export(&mut self, records: Vec<LogRecord>) -> Answer {
+    async fn try_to_export(&mut self, records: Vec<LogRecord>) -> Delivery {
         let sent = records.len() as u64;
         let request = Request::from_parts(
             self.metadata.clone(),
@@ -87,8 +87,8 @@ impl OtlpLogs {
             Ok(reply) => taken(reply.into_inner(), sent),
             Err(status) => match (status.code(), grpc::refused(&status, &self.endpoint)) {
                 // Another key may mend it, as with the webhook.
-                (Code::Unauthenticated | Code::PermissionDenied, Answer::Refused { reason }) => {
-                    Answer::later(reason)
+                (Code::Unauthenticated | Code::PermissionDenied, Delivery::Refused { reason }) => {
+                    Delivery::later(reason)
                 }
                 (_, answer) => answer,
             },
@@ -97,16 +97,16 @@ impl OtlpLogs {
 }
 
 /// What the receiver says of so many records. It may say that it refused more than there were.
-fn taken(reply: ExportLogsServiceResponse, sent: u64) -> Answer {
+fn taken(reply: ExportLogsServiceResponse, sent: u64) -> Delivery {
     match reply.partial_success {
-        Some(partial) if partial.rejected_log_records > 0 => Answer::Partly {
+        Some(partial) if partial.rejected_log_records > 0 => Delivery::Partly {
             refused: partial.rejected_log_records.unsigned_abs().min(sent),
             reason: format!(
                 "the receiver refused some alerts: {}",
                 clean(&partial.error_message)
             ),
         },
-        _ => Answer::Taken,
+        _ => Delivery::Taken,
     }
 }
 
@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    async fn sent(reply: fn() -> Reply) -> Answer {
+    async fn sent(reply: fn() -> Reply) -> Delivery {
         let (_, address) = Collector::serve(reply).await;
         otlp_logs(format!("http://{address}"))
             .send(&[alert(1, 1)])
@@ -311,7 +311,7 @@ mod tests {
         let mut exporter = otlp_logs(format!("http://{address}"));
         assert_eq!(
             exporter.send(&[alert(0xab, 2), resolved(0xab, 3)]).await,
-            Answer::Taken
+            Delivery::Taken
         );
         let requests = collector.requests.lock().expect("no panic");
         let request = &requests[0];
@@ -367,7 +367,7 @@ mod tests {
         let answer = sent(|| Err(Status::unavailable("away"))).await;
         assert_eq!(
             answer,
-            Answer::later("the receiver answered Unavailable: away")
+            Delivery::later("the receiver answered Unavailable: away")
         );
         let answer = sent(|| {
             let details = ErrorDetails::with_retry_info(Some(Duration::from_secs(9)));
@@ -378,21 +378,23 @@ mod tests {
             ))
         })
         .await;
-        assert!(matches!(answer, Answer::Later { after: Some(after), .. } if after.as_secs() == 9));
+        assert!(
+            matches!(answer, Delivery::Later { after: Some(after), .. } if after.as_secs() == 9)
+        );
         let answer = sent(|| Err(Status::resource_exhausted("too large"))).await;
-        assert!(matches!(answer, Answer::Refused { .. }), "{answer:?}");
+        assert!(matches!(answer, Delivery::Refused { .. }), "{answer:?}");
         let answer = sent(|| Err(Status::unauthenticated("who\x1b[2J"))).await;
         let reason = "the receiver answered Unauthenticated: who\\x1b[2J";
-        assert_eq!(answer, Answer::later(reason), "another key may mend it");
+        assert_eq!(answer, Delivery::later(reason), "another key may mend it");
         let answer = sent(|| Err(Status::unknown("?"))).await;
-        assert!(matches!(answer, Answer::Refused { .. }), "{answer:?}");
+        assert!(matches!(answer, Delivery::Refused { .. }), "{answer:?}");
         for answer in [
             sent(|| Ok(in_part(1, "old"))).await,
             // It was sent one.
             sent(|| Ok(in_part(i64::MAX, "old"))).await,
         ] {
             assert!(
-                matches!(answer, Answer::Partly { refused: 1, .. }),
+                matches!(answer, Delivery::Partly { refused: 1, .. }),
                 "{answer:?}"
             );
         }
@@ -405,11 +407,11 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let mut exporter = otlp_logs(format!("http://{}", listener.local_addr().expect("bound")));
         let answer = exporter.send(&[alert(1, 1)]).await;
-        assert!(matches!(answer, Answer::Later { .. }), "{answer:?}");
+        assert!(matches!(answer, Delivery::Later { .. }), "{answer:?}");
         let address = listener.local_addr().expect("bound");
         drop(listener);
         let answer = exporter.send(&[alert(1, 1)]).await;
-        let Answer::Later { reason, .. } = &answer else {
+        let Delivery::Later { reason, .. } = &answer else {
             panic!("{answer:?}");
         };
         let begins = format!("cannot send to {address}: ");
@@ -454,20 +456,20 @@ mod tests {
         let lost = Arc::<AtomicBool>::default();
         let here = relay(address, lost.clone()).await;
         let mut exporter = otlp_logs(format!("http://{here}"));
-        assert_eq!(exporter.send(&[alert(1, 1)]).await, Answer::Taken);
+        assert_eq!(exporter.send(&[alert(1, 1)]).await, Delivery::Taken);
         lost.store(true, Ordering::Relaxed);
         tokio::time::pause();
         let answer = exporter.send(&[alert(1, 2)]).await;
-        assert!(matches!(answer, Answer::Later { .. }), "{answer:?}");
+        assert!(matches!(answer, Delivery::Later { .. }), "{answer:?}");
         tokio::time::resume();
-        assert_eq!(exporter.send(&[alert(1, 3)]).await, Answer::Taken);
+        assert_eq!(exporter.send(&[alert(1, 3)]).await, Delivery::Taken);
     }
 
     // Given a reply larger than anything that a collector has to say; it is not read.
     #[tokio::test]
     async fn large_replies_are_not_read() {
         let answer = sent(|| Ok(in_part(0, &"x".repeat(1 << 20)))).await;
-        assert!(!matches!(answer, Answer::Taken), "{answer:?}");
+        assert!(!matches!(answer, Delivery::Taken), "{answer:?}");
     }
 
     // Given settings that cannot work; the error says what would.

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::given_up::{GivenUp, Item};
 use super::retry::{Attempts, Tried};
 use super::settings::{Kind, Retry};
-use super::{Answer, Exporter, is_due, shortened};
+use super::{Delivery, Exporter, is_due, shortened};
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 use crate::telemetry::spans;
@@ -111,21 +111,24 @@ impl Outbox {
             self.given_up.tell_if_due();
             let last_attempt = self.leaving.is_cancelled();
             let (batch, answer) = match self.waiting().await {
-                Ok(batch) if batch.alerts.is_empty() => (batch, Answer::Taken),
+                Ok(batch) if batch.alerts.is_empty() => (batch, Delivery::Taken),
                 Ok(batch) => {
                     let answer = self.send(&batch).await;
                     (batch, answer)
                 }
-                Err(error) => (Batch::empty(self.cursor), Answer::later(error.to_string())),
+                Err(error) => (
+                    Batch::empty(self.cursor),
+                    Delivery::later(error.to_string()),
+                ),
             };
-            let refused = matches!(answer, Answer::Refused { .. });
+            let refused = matches!(answer, Delivery::Refused { .. });
             // What the terminal has shown in part must not be shown twice.
             let is_shown = matches!(self.kind(), Kind::Terminal);
             if refused && batch.alerts.len() > 1 && !is_shown {
                 self.together = batch.alerts.len() / 2;
                 continue;
             }
-            let Answer::Later { reason, after } = answer else {
+            let Delivery::Later { reason, after } = answer else {
                 if !refused {
                     self.together = (2 * self.together).min(self.kind().batch_max());
                 }
@@ -136,7 +139,7 @@ impl Outbox {
             if !last_attempt {
                 let overdue = batch.until(self.tried.note(self.store.last_cursor()));
                 if !overdue.alerts.is_empty() {
-                    self.settle(&overdue, Answer::Refused { reason }).await;
+                    self.settle(&overdue, Delivery::Refused { reason }).await;
                     return true;
                 }
             }
@@ -152,7 +155,7 @@ impl Outbox {
     }
 
     /// One attempt, which may be measured.
-    async fn send(&mut self, batch: &Batch) -> Answer {
+    async fn send(&mut self, batch: &Batch) -> Delivery {
         let mut span = spans::begin("export");
         let mut sink = self.exporter.sink.lock().await;
         let answer = sink.send(&batch.alerts, &batch.still_open).await;
@@ -160,9 +163,9 @@ impl Outbox {
         if let Some(span) = &mut span {
             span.name("eddy.exporter", self.exporter.name());
             span.number("eddy.alerts", batch.alerts.len() as u64);
-            if let Answer::Later { reason, .. }
-            | Answer::Refused { reason }
-            | Answer::Partly { reason, .. } = &answer
+            if let Delivery::Later { reason, .. }
+            | Delivery::Refused { reason }
+            | Delivery::Partly { reason, .. } = &answer
             {
                 span.fail(&shortened(reason));
             }
@@ -200,12 +203,12 @@ impl Outbox {
     }
 
     /// Counts what became of a batch and moves behind it.
-    async fn settle(&mut self, batch: &Batch, answer: Answer) {
+    async fn settle(&mut self, batch: &Batch, answer: Delivery) {
         let all = batch.alerts.len() as u64;
         let (failed, reason) = match answer {
-            Answer::Taken | Answer::Later { .. } => (0, None),
-            Answer::Partly { refused, reason } => (refused.min(all), Some(reason)),
-            Answer::Refused { reason } => (all, Some(reason)),
+            Delivery::Taken | Delivery::Later { .. } => (0, None),
+            Delivery::Partly { refused, reason } => (refused.min(all), Some(reason)),
+            Delivery::Refused { reason } => (all, Some(reason)),
         };
         match reason {
             Some(reason) => self.note_loss(failed, &reason),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, ExporterSettings, Exporters, Kind, make, start};
+use super::{Delivery, ExporterSettings, Exporters, Kind, make, start};
 use crate::store::Store;
 use crate::store::alert::Alert;
 
@@ -32,12 +32,12 @@ struct Script {
 
 #[derive(Debug)]
 pub(super) enum Step {
-    Say(Answer),
+    Say(Delivery),
     Hang,
 }
 
 impl Scripted {
-    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
+    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Delivery {
         let step = {
             let mut script = self.0.lock().expect("no panic");
             let ids = alerts
@@ -48,13 +48,13 @@ impl Scripted {
                 .iter()
                 .find(|alert| Some(alert.warning.id) == script.poison);
             let otherwise = if poison.is_some() {
-                Answer::Refused {
+                Delivery::Refused {
                     reason: "poison".to_owned(),
                 }
             } else if script.is_down {
-                Answer::later("down")
+                Delivery::later("down")
             } else {
-                Answer::Taken
+                Delivery::Taken
             };
             script.steps.pop_front().unwrap_or(Step::Say(otherwise))
         };

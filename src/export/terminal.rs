@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 
-use super::{Answer, ExporterSettings};
+use super::{Delivery, ExporterSettings};
 use crate::json::AlertJson;
 use crate::render::alert::Feed;
 use crate::render::text::{Look, api_flag};
@@ -32,7 +32,7 @@ impl Terminal {
         }
     }
 
-    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
+    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Delivery {
         let alerts = alerts.iter();
         let alerts = alerts.map(|alert| AlertJson::of_tenant(&self.tenant, alert));
         let text: String = alerts.map(|alert| self.feed.show(&alert)).collect();
@@ -45,9 +45,9 @@ impl Terminal {
             .await
             .unwrap_or_else(|error| Err(io::Error::other(error)))
         {
-            Ok(()) => Answer::Taken,
+            Ok(()) => Delivery::Taken,
             // A closed pipe never opens again, and what was shown in part must not be shown twice.
-            Err(error) => Answer::Refused {
+            Err(error) => Delivery::Refused {
                 reason: format!("cannot write to standard output: {error}"),
             },
         }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::given_up::{GivenUp, Item};
 use super::samples::{Log, alert, publish, resolved, store, store_of, wait_for};
 use super::scripted::{Scripted, Step, start_all};
-use super::{Answer, ExporterSettings, Exporters, Progress, Retry, make, start};
+use super::{Delivery, ExporterSettings, Exporters, Progress, Retry, make, start};
 use crate::store::{ByHand, IndexKey, Options, READS_HELD_MAX, SavedRun, Store};
 
 /// How the only exporter stands.
@@ -246,7 +246,7 @@ async fn a_flapping_receiver_gets_everything() {
 async fn a_refused_batch_holds_up_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = store(dir.path());
-    let refusal = Answer::Refused {
+    let refusal = Delivery::Refused {
         reason: "the receiver answered 400".to_owned(),
     };
     let receiver = Scripted::default().then(Step::Say(refusal));
@@ -293,7 +293,7 @@ async fn an_alert_that_is_never_taken_is_lost_alone() {
 async fn a_partly_refused_batch_is_counted_in_parts() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = store(dir.path());
-    let partly = Answer::Partly {
+    let partly = Delivery::Partly {
         refused: 1,
         reason: "one too many".to_owned(),
     };
@@ -332,7 +332,7 @@ async fn the_receiver_names_the_wait() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = store(dir.path());
     let asked = Duration::from_secs(120);
-    let later = Answer::Later {
+    let later = Delivery::Later {
         reason: "busy".to_owned(),
         after: Some(asked),
     };
@@ -455,7 +455,7 @@ async fn refusals_do_not_fill_the_log() {
     let log = Log::default();
     let _reading = log.read();
     let refusing = |receiver: Scripted, _| {
-        receiver.then(Step::Say(Answer::Refused {
+        receiver.then(Step::Say(Delivery::Refused {
             reason: "the receiver answered 400".to_owned(),
         }))
     };
@@ -493,7 +493,7 @@ async fn changing_words_do_not_fill_the_log() {
     let log = Log::default();
     let _reading = log.read();
     let busy = |receiver: Scripted, nth: u32| {
-        let answer = Answer::Later {
+        let answer = Delivery::Later {
             reason: format!("request {nth} is too much"),
             after: Some(Duration::from_secs(10)),
         };

@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use super::Answer;
+use super::Delivery;
 use super::causes::causes;
 use super::settings::{Fault, TlsFiles};
 use crate::files;
@@ -42,10 +42,10 @@ impl Certificates {
     /// and it is tried again: a server that does not take a certificate may as well say that it does not take the request.
     pub(super) async fn looked_at_again(
         &mut self,
-        answer: Answer,
+        answer: Delivery,
         use_these: impl FnOnce(&Tls),
-    ) -> Answer {
-        if matches!(answer, Answer::Taken) || !self.are_renewed().await {
+    ) -> Delivery {
+        if matches!(answer, Delivery::Taken) || !self.are_renewed().await {
             return answer;
         }
         use_these(&self.read);

@@ -18,8 +18,8 @@ use super::given_up::GivenUp;
 use super::otlp::{attribute, int, string, text};
 use super::otlp_logs::OtlpLogs;
 use super::retry::Attempts;
-use super::{Answer, Exporter, shortened};
-use crate::engine::guard::Given;
+use super::{Delivery, Exporter, shortened};
+use crate::engine::guard::GivenVerdict;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::json::hex_id;
@@ -36,7 +36,7 @@ pub(super) struct Verdicts {
     /// What observers see.
     pub(super) exporter: Exporter,
     /// The shards hold the other end.
-    pub(super) given: Receiver<Arc<Given>>,
+    pub(super) given: Receiver<Arc<GivenVerdict>>,
     /// What is lost to the receiver and not told of yet.
     pub(super) given_up: GivenUp,
     /// Cancelled when the daemon leaves.
@@ -75,7 +75,7 @@ impl Verdicts {
         }
     }
 
-    async fn deliver(&mut self, batch: &[Arc<Given>]) {
+    async fn deliver(&mut self, batch: &[Arc<GivenVerdict>]) {
         let all = batch.len() as u64;
         let mut attempts = Attempts::new(self.exporter.settings.retry);
         loop {
@@ -83,10 +83,10 @@ impl Verdicts {
             let records = batch.iter().map(|given| log_record(given)).collect();
             let answer = self.sink.lock().await.export(records).await;
             let (reason, after) = match answer {
-                Answer::Taken => return,
-                Answer::Partly { refused, reason } => return self.miss(refused, &reason),
-                Answer::Refused { reason } => return self.miss(all, &reason),
-                Answer::Later { reason, after } => (reason, after),
+                Delivery::Taken => return,
+                Delivery::Partly { refused, reason } => return self.miss(refused, &reason),
+                Delivery::Refused { reason } => return self.miss(all, &reason),
+                Delivery::Later { reason, after } => (reason, after),
             };
             let wait = attempts.next_wait(after).filter(|_| !last_attempt);
             let Some(wait) = wait else {
@@ -103,7 +103,7 @@ impl Verdicts {
     }
 }
 
-fn log_record(given: &Given) -> LogRecord {
+fn log_record(given: &GivenVerdict) -> LogRecord {
     let verdict = &given.verdict;
     let at_ns = given.at_ms.saturating_mul(1_000_000);
     let (number, severity) = match verdict.kind {

@@ -13,11 +13,11 @@ use reqwest::{Client, Response, StatusCode, Url};
 use tokio::time::Instant;
 
 use super::address::is_public;
-use super::alertmanager::{Message, Told, idempotency_key, posted};
+use super::alertmanager::{Announced, Message, idempotency_key, posted};
 use super::http::{asked_wait, client, quote, read_bounded, refusal, unsent};
 use super::settings::{Fault, Form, Secret, SettingsError, WebhookSettings};
 use super::tls::{Certificates, Tls};
-use super::{Answer, is_due};
+use super::{Delivery, is_due};
 use crate::files;
 use crate::store::alert::Alert;
 
@@ -40,7 +40,7 @@ pub(super) struct Webhook {
     token_logged: Option<Instant>,
     external_url: Option<String>,
     form: Form,
-    told: Told,
+    told: Announced,
     alerts_max: usize,
 }
 
@@ -68,7 +68,7 @@ impl Webhook {
             token_logged: None,
             external_url: settings.external_url.clone(),
             form: settings.form,
-            told: Told::default(),
+            told: Announced::default(),
             alerts_max: settings.max_alerts,
         })
     }
@@ -116,11 +116,11 @@ impl Webhook {
         }
     }
 
-    pub(super) async fn send(&mut self, alerts: &[Alert], still_open: &[Alert]) -> Answer {
+    pub(super) async fn send(&mut self, alerts: &[Alert], still_open: &[Alert]) -> Delivery {
         let body = match self.body(alerts, still_open) {
             Ok(body) => body,
             Err(error) => {
-                return Answer::Refused {
+                return Delivery::Refused {
                     reason: format!("cannot write alerts as JSON: {error}"),
                 };
             }
@@ -141,7 +141,7 @@ impl Webhook {
         }
         let answer = match request.send().await {
             Ok(reply) => answer(reply).await,
-            Err(error) => Answer::later(unsent(error)),
+            Err(error) => Delivery::later(unsent(error)),
         };
         let renew = |tls: &Tls| {
             if let Ok(client) = client(self.allow_private, Some(tls)) {
@@ -149,7 +149,7 @@ impl Webhook {
             }
         };
         let answer = self.certificates.looked_at_again(answer, renew).await;
-        if answer == Answer::Taken && self.form != Form::Webhook {
+        if answer == Delivery::Taken && self.form != Form::Webhook {
             self.told.note(alerts);
         }
         answer
@@ -158,11 +158,11 @@ impl Webhook {
 
 /// What the reply means. Whatever the receiver or a new token may mend is tried again; that the receiver does not want the request
 /// is final.
-async fn answer(reply: Response) -> Answer {
+async fn answer(reply: Response) -> Delivery {
     let status = reply.status();
     if status.is_success() {
         // What is said beside that may come a byte at a time.
-        return Answer::Taken;
+        return Delivery::Taken;
     }
     let after = asked_wait(&reply);
     let text = quote(&read_bounded(reply).await);
@@ -173,9 +173,9 @@ async fn answer(reply: Response) -> Answer {
         || status == StatusCode::REQUEST_TIMEOUT
         || status == StatusCode::TOO_MANY_REQUESTS;
     if temporary {
-        Answer::Later { reason, after }
+        Delivery::Later { reason, after }
     } else {
-        Answer::Refused { reason }
+        Delivery::Refused { reason }
     }
 }
 
@@ -309,22 +309,22 @@ mod tests {
     }
 
     /// What becomes of one alert that is posted to a receiver with this reply.
-    async fn posted(reply: fn() -> Response<Body>) -> Answer {
+    async fn posted(reply: fn() -> Response<Body>) -> Delivery {
         let receiver = Receiver::serve("127.0.0.1:0", reply).await;
         let mut webhook =
             Webhook::new("pager", "", &receiver.settings()).expect("settings that work");
         webhook.send(&[alert(1, 1)], &[]).await
     }
 
-    fn later(reason: &str, seconds: Option<u64>) -> Answer {
-        Answer::Later {
+    fn later(reason: &str, seconds: Option<u64>) -> Delivery {
+        Delivery::Later {
             reason: reason.to_owned(),
             after: seconds.map(Duration::from_secs),
         }
     }
 
-    fn refused(reason: &str) -> Answer {
-        Answer::Refused {
+    fn refused(reason: &str) -> Delivery {
+        Delivery::Refused {
             reason: reason.to_owned(),
         }
     }
@@ -332,7 +332,10 @@ mod tests {
     // Given replies of all kinds; what may pass is tried again when the receiver says, the rest is final.
     #[tokio::test]
     async fn replies_decide_what_comes_next() {
-        assert_eq!(posted(|| reply(204, ("x-a", "b"), "")).await, Answer::Taken);
+        assert_eq!(
+            posted(|| reply(204, ("x-a", "b"), "")).await,
+            Delivery::Taken
+        );
         let busy = posted(|| reply(429, ("retry-after", "7"), "slow down")).await;
         assert_eq!(
             busy,
@@ -388,8 +391,8 @@ mod tests {
                 .body(body)
                 .expect("a reply")
         }
-        assert_eq!(posted(|| endless(200)).await, Answer::Taken);
-        let Answer::Refused { reason } = posted(|| endless(400)).await else {
+        assert_eq!(posted(|| endless(200)).await, Delivery::Taken);
+        let Delivery::Refused { reason } = posted(|| endless(400)).await else {
             panic!("refused")
         };
         assert!(reason.len() < 300, "{reason}");
@@ -410,10 +413,10 @@ mod tests {
             reply.body(Body::from_stream(bytes)).expect("a reply")
         }
         let began = tokio::time::Instant::now();
-        assert_eq!(posted(|| slow(200)).await, Answer::Taken);
+        assert_eq!(posted(|| slow(200)).await, Delivery::Taken);
         assert!(began.elapsed() < Duration::from_secs(1));
         let answer = posted(|| slow(500)).await;
-        assert!(matches!(answer, Answer::Later { .. }), "{answer:?}");
+        assert!(matches!(answer, Delivery::Later { .. }), "{answer:?}");
         assert!(began.elapsed() < SEND_TIMEOUT + Duration::from_secs(2));
     }
 
@@ -430,7 +433,7 @@ mod tests {
         let began = tokio::time::Instant::now();
         let answer = webhook.send(&[alert(1, 1)], &[]).await;
         assert!(
-            matches!(&answer, Answer::Later { reason, .. } if reason.contains("timed out")),
+            matches!(&answer, Delivery::Later { reason, .. } if reason.contains("timed out")),
             "{answer:?}"
         );
         let took = began.elapsed();
@@ -439,7 +442,7 @@ mod tests {
         let expected = format!("cannot post to {address}: ");
         let answer = webhook.send(&[alert(1, 1)], &[]).await;
         assert!(
-            matches!(&answer, Answer::Later { reason, .. } if reason.starts_with(&expected)),
+            matches!(&answer, Delivery::Later { reason, .. } if reason.starts_with(&expected)),
             "{answer:?}"
         );
     }
@@ -468,7 +471,7 @@ mod tests {
                 Some(token) => fs::write(&file, token).expect("written"),
                 None => fs::remove_file(&file).expect("removed"),
             }
-            assert_eq!(webhook.send(&[alert(1, 1)], &[]).await, Answer::Taken);
+            assert_eq!(webhook.send(&[alert(1, 1)], &[]).await, Delivery::Taken);
         }
         assert_eq!(told().len(), 1, "{:?}", told());
         tokio::time::pause();
@@ -501,12 +504,12 @@ mod tests {
             ..receiver.settings()
         };
         let mut webhook = Webhook::new("pager", "", &settings).expect("settings that work");
-        assert_eq!(webhook.send(&[alert(0xab, 2)], &[]).await, Answer::Taken);
+        assert_eq!(webhook.send(&[alert(0xab, 2)], &[]).await, Delivery::Taken);
         assert_eq!(
             webhook
                 .send(&[resolved(0xab, 3), alert(0xcd, 1)], &[])
                 .await,
-            Answer::Taken
+            Delivery::Taken
         );
         let requests = receiver.requests.lock().expect("no panic").clone();
         let [(first, one), (second, two)] = &requests[..] else {
@@ -563,7 +566,7 @@ mod tests {
         for tenant in ["blue", "red", ""] {
             let webhook = Webhook::new("pager", tenant, &receiver.settings());
             let mut webhook = webhook.expect("settings that work");
-            assert_eq!(webhook.send(&[alert(0xab, 2)], &[]).await, Answer::Taken);
+            assert_eq!(webhook.send(&[alert(0xab, 2)], &[]).await, Delivery::Taken);
         }
         let requests = receiver.requests.lock().expect("no panic").clone();
         let keys: Vec<_> = requests
@@ -605,7 +608,7 @@ mod tests {
             ..receiver.settings()
         };
         let mut webhook = Webhook::new("pager", "", &settings).expect("settings that work");
-        let refused = |answer| matches!(answer, Answer::Refused { .. });
+        let refused = |answer| matches!(answer, Delivery::Refused { .. });
         assert!(refused(webhook.send(&[alert(1, 1)], &[]).await));
         install("other-ca.crt");
         assert!(!refused(webhook.send(&[alert(1, 1)], &[]).await));
@@ -716,7 +719,7 @@ mod tests {
             assert_eq!((kind.name(), kind.by_incident()), ("alertmanager", false));
             let mut sink = Webhook::new("pager", "", &settings).expect("settings that work");
             let answer = sink.send(&[alert(1, 1), alert(2, 1)], &[]).await;
-            assert_eq!(answer, Answer::Taken);
+            assert_eq!(answer, Delivery::Taken);
             let (posted_to, json) = paths.lock().expect("no panic").pop().expect("a request");
             assert_eq!(
                 (posted_to.as_str(), json.as_array().map(Vec::len)),

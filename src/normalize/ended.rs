@@ -96,8 +96,8 @@ pub(super) fn answered(
     recorded: &str,
 ) -> (Recorded, Option<Failure>) {
     let (inner, failure) = told_in_blocks(how, tool, arguments, recorded);
-    let answers = value::Answers::of(tool);
-    (value::answer_json(how, answers, &inner, arguments), failure)
+    let kind = value::ResultKind::of(tool);
+    (value::answer_json(how, kind, &inner, arguments), failure)
 }
 
 /// What a call brought, by its result: a text, or JSON. `whole` is the result with its message around it, if there is one.

@@ -169,12 +169,12 @@ struct Line<'a> {
     label: Option<Object<Label>>,
     outcome: Option<String>,
     #[serde(borrow)]
-    events: Vec<Object<Told<'a>>>,
+    events: Vec<Object<FileEvent<'a>>>,
 }
 
 /// An event as it stands.
 #[derive(Deserialize)]
-struct Told<'a> {
+struct FileEvent<'a> {
     i: u64,
     t_ms: Option<f64>,
     #[serde(borrow)]
@@ -212,7 +212,7 @@ impl Line<'_> {
             return Err("`run_id` is empty: it names the run".to_owned());
         }
         let all = line.events.into_iter();
-        let mut all: Vec<Told<'_>> = all.map(|Object(told)| told).collect();
+        let mut all: Vec<FileEvent<'_>> = all.map(|Object(told)| told).collect();
         all.sort_by_key(|told| told.i);
         let first = all.first().map_or(0, |told| told.i);
         let mut twice = all.windows(2).filter(|two| two[0].i == two[1].i);
@@ -249,7 +249,7 @@ impl Line<'_> {
     }
 }
 
-impl Told<'_> {
+impl FileEvent<'_> {
     fn event(&self, run_id: &str, part: u8, start_ns: u64, body: Body) -> Event {
         let run = run_id.as_bytes();
         let [high, low] = [b"0", b"1"].map(|half| value::id_hash(&[run, half]));
@@ -317,7 +317,7 @@ impl Told<'_> {
             call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
             input: self.input(&how),
             output: result.as_deref().map_or(Recorded::NotRecorded, |json| {
-                value::answer_json(&how, value::Answers::of(tool), json, arguments)
+                value::answer_json(&how, value::ResultKind::of(tool), json, arguments)
             }),
             error: if self.error.is_some() {
                 let in_vain =

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use crate::otlp::{Attributes, Problem, SpanView, Spans, ValueView};
 
-use super::given::Given;
+use super::given::FlatAnswers;
 use super::names;
 use super::value::wide::equal_names;
 use super::workers::{Named, Workers};
@@ -228,7 +228,7 @@ pub(super) struct Facts<'a> {
     /// What the flat keys of a model's answer say.
     pub(super) answered: Answered<'a>,
     /// What the flat keys of a model's input say that tools answered.
-    pub(super) given: Given<'a>,
+    pub(super) given: FlatAnswers<'a>,
     /// Who the user's own attributes say it was.
     worker: Named<'a>,
 }
@@ -299,7 +299,7 @@ impl<'a> Facts<'a> {
             values: [ValueView::Empty; SLOTS],
             ranks: [UNSET; SLOTS],
             answered: Answered::default(),
-            given: Given::default(),
+            given: FlatAnswers::default(),
         }
     }
 
@@ -311,7 +311,7 @@ impl<'a> Facts<'a> {
     ) -> Option<Result<SpanView<'a>, Problem>> {
         self.ranks = [UNSET; SLOTS];
         self.answered = Answered::default();
-        self.given = Given::default();
+        self.given = FlatAnswers::default();
         self.worker = Named::default();
         let pick = |key| Key::of(key, workers);
         spans.next_picking(pick, |key, value| self.sort(key, value))

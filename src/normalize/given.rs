@@ -272,7 +272,7 @@ fn without_id<'a>(members: &Object<'a>, content: &[&str]) -> ToolAnswer<'a> {
 
 /// What tools answered, as flat keys tell it: `gen_ai.prompt.4.tool_call_id`, `gen_ai.prompt.4.content`.
 #[derive(Default)]
-pub(super) struct Given<'a> {
+pub(super) struct FlatAnswers<'a> {
     /// The place behind the model's last answer.
     after: u32,
     /// The first call that is spoken of: the place of its message and its id.
@@ -286,7 +286,7 @@ struct Flat<'a> {
     content: ValueView<'a>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> FlatAnswers<'a> {
     /// Takes what follows the prefix: `4.role`, `4.tool_call_id`, `4.content`.
     pub(super) fn read(&mut self, rest: &'a str, value: ValueView<'a>) {
         let text = value.as_str().unwrap_or_default();
@@ -396,7 +396,7 @@ mod tests {
             ("5.content", "x"),
         ];
         for _ in 0..2 {
-            let mut given = Given::default();
+            let mut given = FlatAnswers::default();
             for (key, text) in keys {
                 given.read(key, ValueView::Str(text));
             }
@@ -417,7 +417,7 @@ mod tests {
         let asked = r#"[{"type": "tool_use", "id": "c1", "name": "search", "input": {}}]"#;
         let answered = r#"[{"type": "tool_result", "tool_use_id": "c1", "content": "[]"},
             {"type": "text", "text": "tool_result"}, {"type": "tool_result", "tool_use_id": "c2", "content": "x", "is_error": true}]"#;
-        let mut given = Given::default();
+        let mut given = FlatAnswers::default();
         for (key, text) in [
             ("0.content", "Go."),
             ("1.content", asked),

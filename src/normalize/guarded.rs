@@ -9,7 +9,7 @@ use super::{ended, fingerprint, value};
 
 /// A call as it is told to the guard. Texts that are JSON are read as JSON.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told<'a> {
+pub struct GuardedCall<'a> {
     /// The tool.
     pub tool: &'a str,
     /// The call's id.
@@ -33,7 +33,7 @@ pub enum Outcome<'a> {
 
 /// The call as the engine knows calls, read as is set for its tool. `keep_result` keeps a redacted sample of the result.
 #[must_use]
-pub fn tool_call(told: &Told<'_>, how: &ToolSettings<'_>, keep_result: bool) -> ToolCall {
+pub fn tool_call(told: &GuardedCall<'_>, how: &ToolSettings<'_>, keep_result: bool) -> ToolCall {
     let arguments = told.arguments.unwrap_or_default();
     let (output, error, result) = outcome(told, how, keep_result);
     let call_id = told.call_id.filter(|id| !id.is_empty());
@@ -50,7 +50,7 @@ pub fn tool_call(told: &Told<'_>, how: &ToolSettings<'_>, keep_result: bool) -> 
 }
 
 fn outcome<'t>(
-    told: &Told<'t>,
+    told: &GuardedCall<'t>,
     how: &ToolSettings<'_>,
     keep_result: bool,
 ) -> (Recorded, Option<Failure>, &'t str) {
@@ -125,11 +125,11 @@ mod tests {
     use super::*;
 
     fn told(outcome: Outcome<'_>, keep: bool) -> ToolCall {
-        let told = Told {
+        let told = GuardedCall {
             tool: "search",
             arguments: Some(r#"{"q":"a"}"#),
             outcome: Some(outcome),
-            ..Told::default()
+            ..GuardedCall::default()
         };
         tool_call(&told, &ToolSettings::PLAIN, keep)
     }
@@ -160,11 +160,11 @@ mod tests {
     fn searches_that_find_nothing_do_not_fail() {
         let ran = |command: &str, outcome| {
             let arguments = format!(r#"{{"command":["bash","-lc","{command}"]}}"#);
-            let told = Told {
+            let told = GuardedCall {
                 tool: "shell",
                 arguments: Some(&arguments),
                 outcome: Some(outcome),
-                ..Told::default()
+                ..GuardedCall::default()
             };
             tool_call(&told, &ToolSettings::PLAIN, false)
                 .error

@@ -135,7 +135,7 @@ impl<'a> History<'a> {
     }
 
     /// The place behind all messages but the newest so many. A history is known by its first.
-    fn place(&self, newest: usize) -> Place {
+    fn place(&self, newest: usize) -> CallPosition {
         const WORDS: [&[&str]; 3] = [
             &["parts", "0", "content"],
             &["parts", "0", "text"],
@@ -145,7 +145,7 @@ impl<'a> History<'a> {
         // Spans and log records write the same message in different forms, but with the same words.
         let mut words = WORDS.iter().filter_map(|path| member_text(first, path));
         let words = words.next().unwrap_or_default();
-        Place {
+        CallPosition {
             history: value::id_hash(&[b"history", words.as_bytes()]),
             messages: self.messages().count().saturating_sub(newest),
         }
@@ -179,7 +179,7 @@ fn is_new(id: &str, text: &str) -> bool {
 /// with every answer (`search_0`): there the place of the answer that asked for a call, and the call's own within it, are what
 /// asking and answering have in common.
 #[derive(Clone, Copy)]
-struct Place {
+struct CallPosition {
     history: u64,
     messages: usize,
 }
@@ -187,7 +187,7 @@ struct Place {
 /// What the id of a place begins with.
 const OF_PLACE: char = '@';
 
-impl Place {
+impl CallPosition {
     /// What stands for the id of one of the calls that the answer asks for.
     fn id(&self, nth: usize) -> String {
         format!("{OF_PLACE}{:x}.{}.{nth}", self.history, self.messages)

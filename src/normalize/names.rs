@@ -22,7 +22,7 @@ pub(super) struct Names([Option<Known>; PLACES]);
 struct Known {
     text: Text,
     /// Where it was asked for.
-    given: Option<Given>,
+    given: Option<NameHints>,
 }
 
 impl From<Text> for Known {
@@ -33,13 +33,13 @@ impl From<Text> for Known {
 
 /// What the name of a tool gives away.
 #[derive(Clone, Copy)]
-pub(super) struct Given {
+pub(super) struct NameHints {
     /// It passes control to another agent.
     pub(super) hands_off: bool,
     /// It looks, or it writes.
     pub(super) manner: Manner,
-    /// What its answers are.
-    pub(super) answers: value::Answers,
+    /// What its results are.
+    pub(super) result_kind: value::ResultKind,
 }
 
 /// What programs write where they have no id, in whatever case: it would make one run of all that have none.
@@ -81,12 +81,12 @@ impl Names {
     }
 
     /// The shared text of a tool's name, and what it gives away.
-    pub(super) fn tool(&mut self, text: &str) -> (Text, Given) {
+    pub(super) fn tool(&mut self, text: &str) -> (Text, NameHints) {
         let Known { text, given } = self.known(text);
-        let given = given.get_or_insert_with(|| Given {
+        let given = given.get_or_insert_with(|| NameHints {
             hands_off: hand_offs::hands_off(text),
             manner: tool_name::manner(text),
-            answers: value::Answers::of(text),
+            result_kind: value::ResultKind::of(text),
         });
         (Text::clone(text), *given)
     }

@@ -209,7 +209,7 @@ impl<'r, 'a> Reading<'r, 'a> {
                 .map(|id| value::id_hash(&[id.as_bytes()])),
             input: arguments.map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
             output: result.map_or(Recorded::NotRecorded, |json| {
-                value::answer_json(&how, given.answers, json, arguments.unwrap_or_default())
+                value::answer_json(&how, given.result_kind, json, arguments.unwrap_or_default())
             }),
             error,
             hands_off: given.hands_off,

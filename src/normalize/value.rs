@@ -106,9 +106,9 @@ pub(super) fn input_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
     input_value(reader)
 }
 
-/// What the name of a tool says of its answers.
+/// What the name of a tool says of its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answers {
+pub(super) enum ResultKind {
     /// Nothing in particular.
     Plain,
     /// They are things that were there, since it looks.
@@ -117,8 +117,8 @@ pub(super) enum Answers {
     HandedOut,
 }
 
-impl Answers {
-    /// Those of a tool of this name.
+impl ResultKind {
+    /// That of a tool of this name.
     pub(super) fn of(tool: &str) -> Self {
         if tool_name::hands_out(tool) {
             Self::HandedOut
@@ -135,11 +135,11 @@ impl Answers {
 /// arguments said, where there is hardly anything else: that it is there is the answer.
 pub(super) fn answer_json(
     how: &ToolSettings<'_>,
-    answers: Answers,
+    result_kind: ResultKind,
     json: &str,
     arguments: &str,
 ) -> Recorded {
-    if answers == Answers::HandedOut && !is_marker(json) {
+    if result_kind == ResultKind::HandedOut && !is_marker(json) {
         return handed_out(how, json);
     }
     let output = output_json(how, json);
@@ -148,7 +148,7 @@ pub(super) fn answer_json(
         (Recorded::Value(whole), Cow::Owned(rest)) => {
             let mut reader = Reader::for_output(how);
             reader.json(rest);
-            if answers == Answers::Found && !whole.empty && says_hardly_anything(&reader) {
+            if result_kind == ResultKind::Found && !whole.empty && says_hardly_anything(&reader) {
                 return Recorded::Value(whole);
             }
             let rest = settled(how, &reader, |reader| reader.json(rest));

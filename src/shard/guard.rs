@@ -20,7 +20,7 @@ use tokio::task::yield_now;
 use crate::engine::Change;
 use crate::engine::event::{Event, Text, ToolCall};
 use crate::engine::guard::verdict::VerdictKind;
-use crate::engine::guard::{self, Caller, Checked, Given, Said, Verdict};
+use crate::engine::guard::{self, Caller, Checked, GivenVerdict, Said, Verdict};
 use crate::normalize::guarded;
 use crate::store::{Entry, IndexKey, StoreError};
 
@@ -31,7 +31,7 @@ use super::residence::Slot;
 use super::worker::Worker;
 use super::{NamedPolicy, Shards, Shared, admit, swarm};
 
-pub use crate::normalize::guarded::{Outcome, Told};
+pub use crate::normalize::guarded::{GuardedCall, Outcome};
 
 /// Most questions that wait for one shard; who comes later is allowed its call at once.
 pub(super) const ASKS_MAX: usize = 1_024;
@@ -70,7 +70,7 @@ pub enum Spoken<'a> {
 
 /// The guard's answer.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct GuardAnswer {
     /// What to do.
     pub verdict: Verdict,
     /// Nobody looked: the call is allowed because no answer came in time, or since there are too many runs to begin this one.
@@ -84,7 +84,7 @@ pub(super) struct Ask {
     caller: Caller,
     /// It comes from another shard, whose run has gone over to this one's.
     is_passed_on: bool,
-    reply: oneshot::Sender<Answer>,
+    reply: oneshot::Sender<GuardAnswer>,
 }
 
 enum Question {
@@ -115,12 +115,12 @@ pub(super) struct Pending {
 impl Shards {
     /// The verdicts other than `ALLOW` that are given from now on.
     #[must_use]
-    pub fn verdicts(&self) -> broadcast::Receiver<Arc<Given>> {
+    pub fn verdicts(&self) -> broadcast::Receiver<Arc<GivenVerdict>> {
         self.shared.verdicts.subscribe()
     }
 
     /// Whether a call should be made. Answers within the deadline, whatever happens.
-    pub async fn check(&self, who: &GuardContext<'_>, call: &Told<'_>) -> Answer {
+    pub async fn check(&self, who: &GuardContext<'_>, call: &GuardedCall<'_>) -> GuardAnswer {
         let policy = self.shared.policy().policy;
         let how = policy.tool(call.tool, who.agent);
         let call = guarded::tool_call(call, &how, false);
@@ -128,7 +128,7 @@ impl Shards {
     }
 
     /// Takes in what a call brought. The answer says whether it was taken in within the deadline.
-    pub async fn report(&self, who: &GuardContext<'_>, call: &Told<'_>) -> Answer {
+    pub async fn report(&self, who: &GuardContext<'_>, call: &GuardedCall<'_>) -> GuardAnswer {
         let policy = self.shared.policy().policy;
         let how = policy.tool(call.tool, who.agent);
         let agent = who.agent.and_then(guarded::name);
@@ -138,7 +138,7 @@ impl Shards {
     }
 
     /// Takes in a message, and answers with a nudge where one is owed.
-    pub async fn message(&self, who: &GuardContext<'_>, spoken: Spoken<'_>) -> Answer {
+    pub async fn message(&self, who: &GuardContext<'_>, spoken: Spoken<'_>) -> GuardAnswer {
         let said = match spoken {
             Spoken::ByUser => Said::ByUser,
             Spoken::ByModel(text) => Said::ByModel(text.and_then(guarded::words)),
@@ -148,7 +148,7 @@ impl Shards {
 }
 
 impl Shared {
-    async fn ask(&self, who: &GuardContext<'_>, what: Question) -> Answer {
+    async fn ask(&self, who: &GuardContext<'_>, what: Question) -> GuardAnswer {
         let caller = Caller {
             agent: who.agent.and_then(guarded::name),
             worker: who.worker.and_then(guarded::name),
@@ -165,15 +165,15 @@ impl Shared {
             return answer;
         }
         self.counters.guard.degraded_late.add(1);
-        Answer::degraded()
+        GuardAnswer::degraded()
     }
 
     /// Asks the owner of a run, and waits for its answer.
-    async fn ask_owner(&self, run_id: &str, what: Question, caller: Caller) -> Answer {
+    async fn ask_owner(&self, run_id: &str, what: Question, caller: Caller) -> GuardAnswer {
         let counters = &self.counters.guard;
         if self.is_stopping() {
             counters.degraded_leaving.add(1);
-            return Answer::degraded();
+            return GuardAnswer::degraded();
         }
         let run_id = self.run_named(run_id).await;
         let inbox = self.inbox_of(&run_id);
@@ -195,7 +195,7 @@ impl Shared {
             Err(TrySendError::Closed(())) => &counters.degraded_leaving,
         };
         failed.add(1);
-        Answer::degraded()
+        GuardAnswer::degraded()
     }
 
     /// Hands a swarm its copy of what the guard was asked or told. Nobody waits for it: like the answer itself, it may be
@@ -220,7 +220,7 @@ impl Shared {
     }
 }
 
-impl Answer {
+impl GuardAnswer {
     /// The answer where nobody has looked: the call may be made.
     #[must_use]
     pub fn degraded() -> Self {
@@ -300,7 +300,7 @@ impl Worker {
         caller.swarm = self.shared.swarms.of(session_id.as_ref());
         let (checked, has_begun_anew) = self.check(slot, &what, &caller);
         // Whoever asked may have stopped waiting just now.
-        let _ = reply.send(Answer {
+        let _ = reply.send(GuardAnswer {
             verdict: checked.answered.clone(),
             degraded: false,
         });
@@ -347,7 +347,7 @@ impl Worker {
         }
         if self.shared.is_crowded() && self.residence.fetch(&ask.run_id)?.is_none() {
             self.shared.counters.guard.degraded_crowded.add(1);
-            let _ = ask.reply.send(Answer::degraded());
+            let _ = ask.reply.send(GuardAnswer::degraded());
             return Ok(None);
         }
         Ok(Some(ask))
@@ -386,7 +386,7 @@ impl Worker {
             return;
         }
         let state = &self.residence.at(slot).state;
-        let given = Given {
+        let given = GivenVerdict {
             at_ms: caller.now_ms(),
             run_id: state.id().clone(),
             trace: state.trace(),

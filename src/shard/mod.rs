@@ -53,7 +53,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::engine::guard::Given;
+use crate::engine::guard::GivenVerdict;
 use crate::engine::policy::Policy;
 use crate::store::{Store, StoreError};
 
@@ -201,7 +201,7 @@ struct Shared {
     /// Cancelled when the shards are given up.
     abandoned: CancellationToken,
     /// Those who listen to the guard hold the other ends.
-    verdicts: broadcast::Sender<Arc<Given>>,
+    verdicts: broadcast::Sender<Arc<GivenVerdict>>,
 }
 
 impl Shards {

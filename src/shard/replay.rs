@@ -189,7 +189,7 @@ fn remove(
 fn tell(
     residence: &mut Residence,
     position: u64,
-    told: &Told,
+    told: &RunInput,
     policy: &Policy,
 ) -> Result<Option<Vec<Change>>, StoreError> {
     let (slot, _) = residence.open(&told.run_id, told.created_ms)?;
@@ -216,14 +216,14 @@ fn entry_run(entry: &Entry) -> &Text {
 }
 
 /// What a run was told.
-struct Told {
+struct RunInput {
     run_id: Text,
     input: Input,
     /// When the run began, if it began with this.
     created_ms: u64,
 }
 
-impl Told {
+impl RunInput {
     /// Whether the guard met a defect of the engine. How far it had come with the run by then is not known, but for what was
     /// announced.
     fn begins_anew(&self) -> bool {
@@ -232,7 +232,7 @@ impl Told {
 }
 
 /// What an entry tells; nothing if it tells nothing or cannot be read.
-fn told(entry: Entry) -> Option<Told> {
+fn told(entry: Entry) -> Option<RunInput> {
     match entry {
         Entry::Reports {
             run_id,
@@ -240,7 +240,7 @@ fn told(entry: Entry) -> Option<Told> {
             session_id,
             service,
             events,
-        } => Some(Told {
+        } => Some(RunInput {
             run_id,
             input: Input::Reports {
                 at_ms,
@@ -250,13 +250,13 @@ fn told(entry: Entry) -> Option<Told> {
             },
             created_ms: at_ms,
         }),
-        Entry::Idle { run_id, at_ms } => Some(Told {
+        Entry::Idle { run_id, at_ms } => Some(RunInput {
             run_id,
             input: Input::Idle { at_ms },
             created_ms: at_ms,
         }),
         Entry::Absorb { into, from, state } => match decode_run(&state) {
-            Ok(state) => Some(Told {
+            Ok(state) => Some(RunInput {
                 run_id: into,
                 created_ms: state.heard_ms(),
                 input: Input::Absorb(Box::new(state)),

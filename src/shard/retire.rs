@@ -209,7 +209,7 @@ impl Shared {
 }
 
 /// What there is at a place in the index.
-enum Place {
+enum InIndex {
     /// A run.
     Own(RunSummary),
     /// A run that is listed elsewhere: its record could not be read, and it began anew.
@@ -244,12 +244,12 @@ impl Worker {
         for key in keys {
             self.let_in().await?;
             let summary = match self.at_place(&key)? {
-                Place::Own(summary) => summary,
-                Place::Stale => {
+                InIndex::Own(summary) => summary,
+                InIndex::Stale => {
                     batch.stale.push(key);
                     continue;
                 }
-                Place::Empty => continue,
+                InIndex::Empty => continue,
             };
             let due_ms = summary.heard_ms.saturating_add(idle_ms);
             let must_go = match why {
@@ -276,12 +276,12 @@ impl Worker {
     }
 
     /// What is known of a run in the index. A run without a readable state is as old as its place.
-    fn at_place(&self, key: &IndexKey) -> Result<Place, StoreError> {
+    fn at_place(&self, key: &IndexKey) -> Result<InIndex, StoreError> {
         if let Some(run) = self.residence.resident(&key.run_id) {
             if run.key != *key {
                 return self.beside(key, &run.key);
             }
-            return Ok(Place::Own(RunSummary::at(&run.state, key)));
+            return Ok(InIndex::Own(RunSummary::at(&run.state, key)));
         }
         let nothing = RunSummary {
             heard_ms: key.created_ms,
@@ -292,14 +292,14 @@ impl Worker {
         let saved = match self.shared.store.load_run(&key.run_id) {
             Ok(Some(saved)) => saved,
             // Nothing is to be removed once more.
-            Ok(None) if !self.shared.store.is_listed(key)? => return Ok(Place::Empty),
-            Ok(None) | Err(StoreError::Unreadable { .. }) => return Ok(Place::Own(nothing)),
+            Ok(None) if !self.shared.store.is_listed(key)? => return Ok(InIndex::Empty),
+            Ok(None) | Err(StoreError::Unreadable { .. }) => return Ok(InIndex::Own(nothing)),
             Err(error) => return Err(error),
         };
         if saved.key != *key {
             return self.beside(key, &saved.key);
         }
-        Ok(Place::Own(match decode_run(&saved.state) {
+        Ok(InIndex::Own(match decode_run(&saved.state) {
             Ok(state) => RunSummary::at(&state, key),
             // As soon as it is found idle, it begins anew, and its warnings are said to be over.
             Err(_) => RunSummary {
@@ -310,10 +310,14 @@ impl Worker {
     }
 
     /// What there is at a place that is not the run's own. Until that one is in the index, the run is found by this one alone.
-    fn beside(&self, key: &IndexKey, own: &IndexKey) -> Result<Place, StoreError> {
+    fn beside(&self, key: &IndexKey, own: &IndexKey) -> Result<InIndex, StoreError> {
         let store = &self.shared.store;
         let is_stale = store.is_listed(key)? && store.is_listed(own)?;
-        Ok(if is_stale { Place::Stale } else { Place::Empty })
+        Ok(if is_stale {
+            InIndex::Stale
+        } else {
+            InIndex::Empty
+        })
     }
 }
 

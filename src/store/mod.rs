@@ -63,9 +63,9 @@ use policies::PoliciesFound;
 use shared::Shared;
 use threads::{Snapshots, in_thread};
 pub use turn::{Committed, Entry, IndexKey, Replayed, SavedRun, Turn, Written};
-use writer::{Answer, Order, Writer};
 #[cfg(test)]
 pub(crate) use writer::{ByHand, READS_HELD_MAX};
+use writer::{Order, Reply, Writer};
 
 /// What the store has done since it was opened, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -363,7 +363,7 @@ impl Store {
     }
 
     /// Gives an order at once. Resolves when it is done.
-    fn ordered<T, O: FnOnce(Answer<T>) -> Order>(
+    fn ordered<T, O: FnOnce(Reply<T>) -> Order>(
         &self,
         order: O,
     ) -> impl Future<Output = Result<T, StoreError>> + use<T, O> {

@@ -44,7 +44,7 @@ const SAVE_BYTES_MAX: usize = 256 << 10;
 const SETTLE_AFTER: Duration = Duration::from_millis(50);
 
 /// How one who waits is answered.
-pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
+pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// What the thread is asked to do.
 pub(super) enum Order {
@@ -52,18 +52,18 @@ pub(super) enum Order {
     Commit {
         writer: Box<TurnWriter>,
         keys: Keys,
-        answer: Answer<Committed>,
+        answer: Reply<Committed>,
     },
     /// Save states.
-    Save(Vec<SavedRun>, Answer<()>),
+    Save(Vec<SavedRun>, Reply<()>),
     /// Keep a policy, with its hash.
-    Policy(u64, String, Answer<()>),
+    Policy(u64, String, Reply<()>),
     /// Keep how far the exporter of this name has delivered.
-    Cursor(String, u64, Answer<()>),
+    Cursor(String, u64, Reply<()>),
     /// Nobody needs the journal before this position.
     Cut(u64),
     /// Do all that waits, and end.
-    Close(Option<Answer<()>>),
+    Close(Option<Reply<()>>),
 }
 
 /// The turns that wait to be committed together.
@@ -71,13 +71,13 @@ pub(super) enum Order {
 struct Group {
     writers: Writers,
     keys: Vec<Keys>,
-    answers: Vec<Answer<Committed>>,
+    answers: Vec<Reply<Committed>>,
 }
 
 /// States whose sender waits until the last one is written.
 struct Saving {
     runs: VecDeque<SavedRun>,
-    answer: Answer<()>,
+    answer: Reply<()>,
 }
 
 /// The thread's own state.
@@ -94,7 +94,7 @@ pub(super) struct Writer {
     settle_at: Option<Instant>,
     cut_until: u64,
     closing: bool,
-    closers: Vec<Answer<()>>,
+    closers: Vec<Reply<()>>,
 }
 
 impl Writer {

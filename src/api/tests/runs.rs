@@ -10,7 +10,7 @@ use tonic_types::StatusExt;
 use super::{Fixture, PATIENCE, tool_call};
 use crate::api::v1;
 use crate::normalize::{Report, RunRef};
-use crate::shard::guard::{GuardContext, Told};
+use crate::shard::guard::{GuardContext, GuardedCall};
 
 /// A looping run is given with its warning, alike over gRPC and as JSON.
 #[tokio::test]
@@ -417,7 +417,7 @@ async fn a_listing_of_warnings_costs_few_turns() {
             ..GuardContext::default()
         };
         loop {
-            shards.check(&who, &Told::default()).await;
+            shards.check(&who, &GuardedCall::default()).await;
             // Without shards, which may leave first, an answer waits for nothing, and nothing would end this.
             tokio::task::yield_now().await;
         }

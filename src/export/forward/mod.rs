@@ -24,7 +24,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::Answer;
+use super::Delivery;
 use super::settings::{Fault, ForwardSettings, SettingsError};
 use crate::otlp::Signal;
 
@@ -70,10 +70,10 @@ pub(crate) async fn send_once(
 ) -> Result<(), String> {
     let upstream = Upstream::new(settings).map_err(|error| error.fault.text)?;
     match upstream.send(signal, request).await {
-        Answer::Taken => Ok(()),
-        Answer::Partly { reason, .. }
-        | Answer::Refused { reason }
-        | Answer::Later { reason, .. } => Err(reason),
+        Delivery::Taken => Ok(()),
+        Delivery::Partly { reason, .. }
+        | Delivery::Refused { reason }
+        | Delivery::Later { reason, .. } => Err(reason),
     }
 }
 

@@ -16,7 +16,7 @@ use super::{ForwardProgress, ForwardStatus};
 use crate::export::retry::Attempts;
 use crate::export::settings::{ForwardSettings, Retry, SettingsError};
 use crate::export::shortened;
-use crate::export::{Answer, is_due};
+use crate::export::{Delivery, is_due};
 use crate::otlp::Signal;
 
 /// Requests of one queue under way at a time. Enough to hide the time that an answer takes, few enough not to run over an
@@ -146,17 +146,17 @@ impl Senders {
             let last_attempt = self.leaving.is_cancelled();
             let answer = self.upstream.send(waiting.signal, &waiting.request).await;
             let (reason, after) = match answer {
-                Answer::Taken => return self.record.update(|progress| progress.sent += 1),
-                Answer::Partly { refused, reason } => {
+                Delivery::Taken => return self.record.update(|progress| progress.sent += 1),
+                Delivery::Partly { refused, reason } => {
                     return self.record.lost(&reason, |progress| {
                         progress.sent += 1;
                         progress.items_refused += refused;
                     });
                 }
-                Answer::Refused { reason } => {
+                Delivery::Refused { reason } => {
                     return self.record.lost(&reason, |progress| progress.refused += 1);
                 }
-                Answer::Later { reason, after } => (reason, after),
+                Delivery::Later { reason, after } => (reason, after),
             };
             let Some(wait) = attempts.next_wait(after).filter(|_| !last_attempt) else {
                 return self.record.lost(&reason, |progress| progress.given_up += 1);

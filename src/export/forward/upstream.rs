@@ -23,7 +23,7 @@ use crate::export::settings::{
     Compression, Fault, ForwardProtocol, ForwardSettings, Secret, SettingsError,
 };
 use crate::export::tls::{Certificates, Tls};
-use crate::export::{Answer, REPLY_BYTES_MAX, grpc, http};
+use crate::export::{Delivery, REPLY_BYTES_MAX, grpc, http};
 use crate::otlp::Signal;
 use crate::render::text::{clean, counted};
 
@@ -46,10 +46,10 @@ impl Upstream {
         })
     }
 
-    pub(super) async fn send(&self, signal: Signal, request: &Bytes) -> Answer {
+    pub(super) async fn send(&self, signal: Signal, request: &Bytes) -> Delivery {
         let transport = self.transport();
         let answer = transport.send(signal, request).await;
-        if matches!(answer, Answer::Taken) {
+        if matches!(answer, Delivery::Taken) {
             return answer;
         }
         let renew = |tls: &Tls| {
@@ -86,7 +86,7 @@ impl Transport {
         })
     }
 
-    async fn send(&self, signal: Signal, request: &Bytes) -> Answer {
+    async fn send(&self, signal: Signal, request: &Bytes) -> Delivery {
         match self {
             Self::Grpc(grpc) => grpc.send(signal, request.clone()).await,
             Self::Http(http) => http.send(signal, request).await,
@@ -119,7 +119,7 @@ impl OverGrpc {
         })
     }
 
-    async fn send(&self, signal: Signal, message: Bytes) -> Answer {
+    async fn send(&self, signal: Signal, message: Bytes) -> Delivery {
         let bytes = message.len();
         let request = Request::from_parts(self.metadata.clone(), Extensions::default(), message);
         match self.call(signal, request).await {
@@ -218,7 +218,7 @@ impl OverHttp {
         })
     }
 
-    async fn send(&self, signal: Signal, message: &Bytes) -> Answer {
+    async fn send(&self, signal: Signal, message: &Bytes) -> Delivery {
         let url = format!("{}/v1/{}", self.base, signal.name());
         let posting = self
             .client
@@ -227,7 +227,7 @@ impl OverHttp {
             .body(self.body(message));
         match posting.send().await {
             Ok(reply) => answer(reply, message.len()).await,
-            Err(error) => Answer::later(http::unsent(error)),
+            Err(error) => Delivery::later(http::unsent(error)),
         }
     }
 
@@ -285,7 +285,7 @@ fn headers(settings: &[(String, Secret)]) -> Result<HeaderMap, Fault> {
 
 /// What a reply over HTTP means: OTLP has four statuses repeated, and no other. Why it is none that was hoped for stands in a
 /// `google.rpc.Status`.
-async fn answer(reply: Response, bytes: usize) -> Answer {
+async fn answer(reply: Response, bytes: usize) -> Delivery {
     let status = reply.status();
     let after = http::asked_wait(&reply);
     let is_protobuf = reply
@@ -308,21 +308,21 @@ async fn answer(reply: Response, bytes: usize) -> Answer {
         StatusCode::TOO_MANY_REQUESTS
         | StatusCode::BAD_GATEWAY
         | StatusCode::SERVICE_UNAVAILABLE
-        | StatusCode::GATEWAY_TIMEOUT => Answer::Later { reason, after },
-        _ => Answer::Refused { reason },
+        | StatusCode::GATEWAY_TIMEOUT => Delivery::Later { reason, after },
+        _ => Delivery::Refused { reason },
     }
 }
 
 /// What the upstream says of a request of so many bytes that it took. The replies of the three signals have the same fields; one
 /// that cannot be read says nothing. What it left out is believed as far as a request can have as many items, of which each has
 /// at least two bytes.
-fn taken(reply: &[u8], bytes: usize) -> Answer {
+fn taken(reply: &[u8], bytes: usize) -> Delivery {
     let reply = ExportTraceServiceResponse::decode(reply).unwrap_or_default();
     match reply.partial_success {
         Some(partial) if partial.rejected_spans > 0 => {
             let most = bytes as u64 / 2;
             let refused = partial.rejected_spans.unsigned_abs().min(most);
-            Answer::Partly {
+            Delivery::Partly {
                 refused,
                 reason: format!(
                     "the receiver left out {}: {}",
@@ -331,6 +331,6 @@ fn taken(reply: &[u8], bytes: usize) -> Answer {
                 ),
             }
         }
-        _ => Answer::Taken,
+        _ => Delivery::Taken,
     }
 }

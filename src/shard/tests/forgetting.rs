@@ -19,7 +19,7 @@ use crate::engine::view::Ended;
 use crate::engine::warning::WarningState;
 use crate::normalize::Report;
 use crate::shard::clock::Clock;
-use crate::shard::guard::{GuardContext, Told};
+use crate::shard::guard::{GuardContext, GuardedCall};
 use crate::shard::inbox::Review;
 use crate::shard::{Refusal, RunFilter, Settings};
 
@@ -290,9 +290,9 @@ async fn no_swarms_are_begun_where_there_are_too_many_runs() {
         session_id: Some("session"),
         ..GuardContext::default()
     };
-    let call = Told {
+    let call = GuardedCall {
         tool: "search",
-        ..Told::default()
+        ..GuardedCall::default()
     };
     assert!(!shards.check(&who, &call).await.degraded);
     assert_eq!(shards.counters().lost_copies.value(), 2);

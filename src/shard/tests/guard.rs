@@ -14,7 +14,7 @@ use super::{
 use crate::engine::event::TraceId;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
-use crate::shard::guard::{ASKS_MAX, Answer, GuardContext, Outcome, Spoken, Told};
+use crate::shard::guard::{ASKS_MAX, GuardAnswer, GuardContext, GuardedCall, Outcome, Spoken};
 use crate::shard::inbox::Review;
 use crate::shard::worker::PENDING_WAIT;
 use crate::store::{ByHand, Options, Store};
@@ -36,15 +36,15 @@ fn clock() -> Clock {
     }
 }
 
-pub(super) async fn ask(shards: &Shards, run_id: &str) -> Answer {
+pub(super) async fn ask(shards: &Shards, run_id: &str) -> GuardAnswer {
     let who = GuardContext {
         run_id,
         ..GuardContext::default()
     };
-    let call = Told {
+    let call = GuardedCall {
         tool: "search",
         arguments: Some("{}"),
-        ..Told::default()
+        ..GuardedCall::default()
     };
     shards.check(&who, &call).await
 }
@@ -103,10 +103,10 @@ async fn a_swarm_that_misses_a_call_is_counted() {
         session_id: Some("session"),
         ..GuardContext::default()
     };
-    let call = Told {
+    let call = GuardedCall {
         tool: "search",
         arguments: Some("{}"),
-        ..Told::default()
+        ..GuardedCall::default()
     };
     let full = shards
         .shared
@@ -274,10 +274,10 @@ async fn results_and_messages_are_counted() {
         run_id: "r",
         ..GuardContext::default()
     };
-    let call = Told {
+    let call = GuardedCall {
         tool: "search",
         outcome: Some(Outcome::Error("429")),
-        ..Told::default()
+        ..GuardedCall::default()
     };
     assert!(!shards.report(&who, &call).await.degraded);
     assert!(

@@ -12,7 +12,7 @@ use eddy::engine::policy::Policy;
 use eddy::engine::warning::Rule;
 use eddy::engine::{Input, RunState, step};
 use eddy::normalize::events_file;
-use eddy::normalize::guarded::{Outcome, Told, tool_call};
+use eddy::normalize::guarded::{GuardedCall, Outcome, tool_call};
 use serde_json::{Value, json};
 
 use super::complaints;
@@ -97,7 +97,7 @@ impl Agent {
         let arguments = event["input"].to_string();
         let id = format!("call-{}", self.number);
         let how = self.policy.tools.of(tool, event["agent"].as_str());
-        let told = Told {
+        let told = GuardedCall {
             tool,
             call_id: Some(&id),
             arguments: Some(&arguments),
@@ -120,7 +120,7 @@ impl Agent {
             Value::String(error) => Outcome::Error(error),
             _ => Outcome::Error(output.as_deref().unwrap_or_default()),
         };
-        let brought = Told {
+        let brought = GuardedCall {
             outcome: Some(outcome),
             ..told
         };
