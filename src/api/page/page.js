@@ -64,7 +64,7 @@ function element(tag, content = [], attributes = {}) {
   const [name, ...classes] = tag.split(".");
   const made = document.createElement(name);
   made.classList.add(...classes);
-  const parts = [content].flat().filter((part) => part !== null && part !== undefined && part !== "");
+  const parts = [content].flat(Infinity).filter((part) => part !== null && part !== undefined && part !== "");
   made.append(...parts.map((part) => (typeof part === "string" ? clean(part) : part)));
   for (const [key, value] of Object.entries(attributes)) {
     if (value !== null) made.setAttribute(key, value);
@@ -95,6 +95,12 @@ function become(old, made) {
   }
   fill(old, [...made.childNodes]);
 }
+
+/** Parts with something between each two. */
+const joined = (parts, between) => parts.flatMap((part, at) => (at === 0 ? [part] : [between, part]));
+
+/** A name that telemetry gives. In a line with others, the direction in which it is written is its own. */
+const name = (text) => element("bdi", text);
 
 const counted = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
 const words = (name) => name.replaceAll("_", " ");
@@ -205,7 +211,7 @@ async function list(query) {
 }
 
 function facts(pairs) {
-  const known = pairs.filter(([, value]) => value);
+  const known = pairs.filter(([, value]) => value && value.length !== 0);
   return element("dl", known.map(([name, value]) => element("div", [element("dt", name), element("dd", value)])));
 }
 
@@ -227,7 +233,7 @@ function callRow(call) {
     element("td.number", call.at ? element("time", call.at.slice(11, 19), { title: call.at }) : "–"),
     element("td", call.arguments === null ? "" : `arguments ${call.arguments}`),
     element("td", result || (call.failed ? "failed" : "")),
-    element("td", [call.what, call.agent ? element("span.faint", ` by ${call.agent}`) : null]),
+    element("td", [name(call.what), call.agent ? element("span.faint", [" by ", name(call.agent)]) : null]),
     element("td.id.faint", call.span),
   ]);
 }
@@ -274,10 +280,14 @@ function guarded(warning) {
 
 /** A warning, with what explains it where that was asked for, and others that tell of the same calls. */
 function card(warning, others, reasons) {
-  const where = [warning.tool && `tool ${warning.tool}`, warning.agent && `agent ${warning.agent}`];
-  const spent = warning.tokens > 0 ? `${counted(warning.tokens, "token")}, ${money(warning.cost_usd)}` : "";
+  const where = [
+    warning.agent ? ["agent ", name(warning.agent)] : null,
+    warning.tool ? ["tool ", name(warning.tool)] : null,
+    warning.tokens > 0 ? counted(warning.tokens, "token") : null,
+    warning.cost_usd > 0 ? money(warning.cost_usd) : null,
+  ];
   const word = isOpen(warning) ? warning.severity : warning.state;
-  const place = [...where, spent].filter(Boolean).join(" · ");
+  const place = joined(where.filter(Boolean), " · ");
   const points = isOpen(warning) ? `−${warning.penalty} points, ` : "";
   const spans = counted(warning.evidence.length, "span");
   const also = others.map((other) => named(other) + (isOpen(other) ? ` (−${other.penalty})` : "")).join(", ");
@@ -333,7 +343,7 @@ async function one(runId) {
       ` · score ${run.score} of 100 · ${run.ended === "open" ? "goes on" : `ended: ${run.ended}`}`,
     ]),
     facts([
-      ["Agents", run.agents.join(", ")],
+      ["Agents", joined(run.agents.map(name), ", ")],
       ["Service", run.service],
       ["Session", run.session_id === run.run_id ? "" : run.session_id],
       ["Calls of tools", run.tool_calls.toLocaleString("en")],
@@ -412,7 +422,7 @@ async function show() {
   // Another place may have been asked for meanwhile, or a later answer have come before.
   if (here !== place() || mine < answered) return;
   answered = mine;
-  document.title = runId === null ? "Eddy" : `${runId} · Eddy`;
+  document.title = runId === null ? "Eddy" : `${clean(runId)} · Eddy`;
   fill(state, said ? [said] : []);
   if (!shown) return;
   known = isKnown ? at : "";
