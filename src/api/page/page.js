@@ -19,6 +19,8 @@ const LOOKS_MAX = 10;
 /** Warnings in runs that the list does not show: so many are remembered, and so many shown. */
 const ELSEWHERE_KEPT = 100;
 const ELSEWHERE_SHOWN = 5;
+/** Agents of a run that the list names; the run's own page has them all. */
+const AGENTS_SHOWN = 3;
 
 const STATUSES = ["likely_stuck", "warning", "failed", "blind", "healthy"];
 const main = document.getElementById("main");
@@ -127,7 +129,29 @@ const since = (time) => element("time", ago(time), { datetime: time, title: time
 const isOpen = (warning) => warning.state === "open";
 const link = (runId) => element("a.id", runId, { href: `#run=${encodeURIComponent(runId)}` });
 const named = (warning) => `${warning.rule} ×${warning.count.toLocaleString("en")}`;
-const grave = (warning) => element(`span.${warning.severity}`, named(warning));
+
+/** How grave a warning is, and what it is about. */
+function grave(warning) {
+  const tool = warning.tool ? [" · ", name(warning.tool)] : [];
+  return [element(`span.status.${warning.severity}`, warning.severity), ` ${named(warning)}`, ...tool];
+}
+
+/** Names in a line, of which so many are shown. */
+function names(all, shown) {
+  const more = all.length - shown;
+  return [joined(all.slice(0, shown).map(name), ", "), more > 0 ? element("span.faint", ` +${more} more`) : null];
+}
+
+/** The gravest open warning of a run, and how many more incidents there are. */
+function worst(run) {
+  const open = run.warnings.filter(isOpen);
+  if (open.length === 0) return null;
+  const more = new Set(open.map((warning) => warning.incident)).size - 1;
+  return element("div", [grave(open[0]), more > 0 ? element("span.faint", ` +${more} more`) : null]);
+}
+
+/** Where little was told of a run, its score says nothing. */
+const score = (run) => (run.status === "blind" ? "–" : String(run.score));
 
 /** What a run cost; nothing where nobody knows the price of its tokens. */
 function cost(run) {
@@ -143,13 +167,11 @@ function head() {
 }
 
 function row(run) {
-  // The gravest comes first.
-  const warning = run.warnings.find(isOpen);
   const cells = [
     element(`td.status.${run.status}`, words(run.status)),
-    element("td.number.more", String(run.score)),
-    element("td", [link(run.run_id), warning ? element("div", grave(warning)) : null]),
-    element("td.more", run.agents.join(", ")),
+    element("td.number.more", score(run)),
+    element("td.run", [link(run.run_id), worst(run)]),
+    element("td.agents.more", element("div", run.agents.length > 0 ? names(run.agents, AGENTS_SHOWN) : "–")),
     element("td.number.more", run.tool_calls.toLocaleString("en")),
     element("td.number.more", run.tokens.toLocaleString("en")),
     element("td.number.more", cost(run) || "–"),
@@ -340,7 +362,7 @@ async function one(runId) {
     element("h1", run.run_id),
     element("p", [
       element(`span.status.${run.status}`, words(run.status)),
-      ` · score ${run.score} of 100 · ${run.ended === "open" ? "goes on" : `ended: ${run.ended}`}`,
+      ` · ${run.status === "blind" ? "no score" : `score ${run.score} of 100`} · ${run.ended === "open" ? "goes on" : `ended: ${run.ended}`}`,
     ]),
     facts([
       ["Agents", joined(run.agents.map(name), ", ")],
