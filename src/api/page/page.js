@@ -122,6 +122,9 @@ function ago(time) {
   return `${seconds} s ago`;
 }
 
+/** What a place is headed by; the keyboard begins there. */
+const heading = (text) => element("h1", text, { tabindex: "-1" });
+
 /** A sentence of a warning, in which names stand between backticks. */
 const sentence = (text) => text.split("`").map((part, at) => (at % 2 === 1 ? element("code", part) : part));
 
@@ -162,8 +165,14 @@ function cost(run) {
 /** Columns, which `more` are left out where there is no room: the page of a run has them, too. */
 function head() {
   const columns = ["Status", "Score.number.more", "Run", "Agents.more", "Calls.number.more", "Tokens.number.more", "Cost.number.more"];
-  const heads = [...columns, "Last seen.number"].map((column) => column.split("."));
-  return element("tr", heads.map(([name, ...classes]) => element(["th", ...classes].join("."), name)));
+  return headOf([...columns, "Last seen.number"]);
+}
+
+/** The head of a table: the names of its columns, and their classes. */
+function headOf(columns) {
+  const heads = columns.map((column) => column.split("."));
+  const cell = ([title, ...classes]) => element(["th", ...classes].join("."), title, { scope: "col" });
+  return element("thead", element("tr", heads.map(cell)));
 }
 
 function row(run) {
@@ -213,11 +222,12 @@ async function list(query) {
   const part = (name, text) =>
     element("a", text, { href: name ? `#?status=${name}` : "#", "aria-current": name === status ? "page" : null });
   const shown = [
-    element("nav", [part("", "all runs"), ...STATUSES.map((name) => part(name, words(name)))]),
+    heading("Runs"),
+    element("nav", [part("", "all runs"), ...STATUSES.map((name) => part(name, words(name)))], { "aria-label": "Status" }),
     elsewhere(page.runs),
   ];
   if (page.runs.length > 0) {
-    const table = element("table", [element("thead", head()), element("tbody", page.runs.map(row))]);
+    const table = element("table", [head(), element("tbody", page.runs.map(row))]);
     shown.push(element("div.wide", table));
   } else if (page.next_page_token) {
     shown.push(element("p", "No such runs so far; there are older ones."));
@@ -237,7 +247,7 @@ function facts(pairs) {
   return element("dl", known.map(([name, value]) => element("div", [element("dt", name), element("dd", value)])));
 }
 
-const back = () => element("nav", element("a", "← all runs", { href: "#" }));
+const back = () => element("nav", element("a", "← all runs", { href: "#" }), { "aria-label": "Way back" });
 
 /** What is shown when it is unfolded; whether it is, the element itself remembers. */
 const folded = (key, title, content) => element("details", [element("summary", title), ...content], { "data-key": key });
@@ -249,11 +259,13 @@ function earlier(why) {
   return element("p.faint", `${many} without a span: only the guard, or log records, tell of them`);
 }
 
+const CALL_COLUMNS = ["When (UTC).number", "Arguments", "Result", "Call", "Span"];
+
 function callRow(call) {
   const result = call.result === null ? "" : `${call.failed ? "error" : "result"} ${call.result}`;
   return element("tr", [
     element("td.number", call.at ? element("time", call.at.slice(11, 19), { title: call.at }) : "–"),
-    element("td", call.arguments === null ? "" : `arguments ${call.arguments}`),
+    element("td", call.arguments ?? ""),
     element("td", result || (call.failed ? "failed" : "")),
     element("td", [name(call.what), call.agent ? element("span.faint", [" by ", name(call.agent)]) : null]),
     element("td.id.faint", call.span),
@@ -279,9 +291,9 @@ function explanation(why) {
   const way = (way) => element("li", [element("code", way.config), element("div.faint", way.effect)]);
   const command = element("code", `eddy explain ${why.warning.id}`);
   return [
-    element("h3", "Events that show it, in UTC"),
+    element("h3", "Events that show it"),
     earlier(why),
-    element("div.wide", element("table", element("tbody", why.events.map(callRow)))),
+    element("div.wide", element("table", [headOf(CALL_COLUMNS), element("tbody", why.events.map(callRow))])),
     ...samples(why),
     element("h3", "Why they count as the same"),
     element("p", sentence(why.sameness)),
@@ -359,7 +371,7 @@ async function one(runId) {
   const saved = run.skipped_calls > 0 ? counted(run.skipped_calls, "call") : "";
   return [
     back(),
-    element("h1", run.run_id),
+    heading(run.run_id),
     element("p", [
       element(`span.status.${run.status}`, words(run.status)),
       ` · ${run.status === "blind" ? "no score" : `score ${run.score} of 100`} · ${run.ended === "open" ? "goes on" : `ended: ${run.ended}`}`,
@@ -386,8 +398,10 @@ async function one(runId) {
 function askForToken() {
   const hidden = { type: "password", autocomplete: "off" };
   const field = element("input", [], { name: "token", required: "", autofocus: "", "aria-label": "Token", ...hidden });
+  const isWrong = sessionStorage.getItem("token");
   return element("form", [
-    element("p", sessionStorage.getItem("token") ? "This token is not known here." : "This address asks for a token."),
+    heading("Token"),
+    isWrong ? element("p.error", "This token is not known here.", { role: "alert" }) : element("p", "This address asks for a token."),
     element("p", [field, " ", element("button", "Show")]),
     element("p.faint", "One that the daemon's configuration names (service.api.auth). It is kept until this tab is closed."),
   ]);
@@ -448,13 +462,31 @@ async function show() {
   fill(state, said ? [said] : []);
   if (!shown) return;
   known = isKnown ? at : "";
-  if (here !== main.dataset.place) {
-    main.replaceChildren();
+  const before = main.dataset.place;
+  if (here === before) {
+    fill(main, shown.filter(Boolean));
+  } else {
+    const focused = document.activeElement?.getAttribute("href");
+    scrolled.set(before, scrollY);
+    main.replaceChildren(...shown.filter(Boolean));
     main.dataset.place = here;
-    scrollTo(0, 0);
+    if (before !== undefined) arrive(here, before, focused);
   }
-  fill(main, shown.filter(Boolean));
   if (isLocked()) leave();
+}
+
+/** How far each place was scrolled when it was left. */
+const scrolled = new Map();
+
+/** Puts eye and keyboard at the top of a place that was gone to, or after a look at a run where the list was left, at that run. */
+function arrive(here, before, focused) {
+  const [isRun, wasRun] = [here, before].map((place) => place.startsWith("run="));
+  scrollTo(0, wasRun && !isRun ? (scrolled.get(here) ?? 0) : 0);
+  // Of links that both places have, the one that was followed stays.
+  const links = [...main.querySelectorAll("a")];
+  const left = wasRun ? `#${before}` : focused;
+  const followed = isRun ? null : links.find((link) => link.getAttribute("href") === left);
+  (followed ?? main.querySelector("h1"))?.focus({ preventScroll: true });
 }
 
 let due = 0;
@@ -530,6 +562,8 @@ function leave() {
 
 const isLocked = () => main.querySelector("form") !== null;
 
+// A browser would scroll what is shown still to where the next place was left.
+history.scrollRestoration = "manual";
 addEventListener("hashchange", show);
 document.addEventListener("visibilitychange", () => (document.hidden ? leave() : isLocked() || follow()));
 main.addEventListener("submit", (event) => {
