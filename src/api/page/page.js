@@ -19,6 +19,8 @@ const LOOKS_MAX = 10;
 /** Warnings in runs that the list does not show: so many are remembered, and so many shown. */
 const ELSEWHERE_KEPT = 100;
 const ELSEWHERE_SHOWN = 5;
+/** For how long such a warning is one of just now. */
+const ELSEWHERE_MS = 300000;
 /** Agents of a run that the list names; the run's own page has them all. */
 const AGENTS_SHOWN = 3;
 
@@ -129,6 +131,14 @@ const heading = (text) => element("h1", text, { tabindex: "-1" });
 const sentence = (text) => text.split("`").map((part, at) => (at % 2 === 1 ? element("code", part) : part));
 
 const since = (time) => element("time", ago(time), { datetime: time, title: time });
+
+/** A moment as the terminal shows it, in UTC; its date where that is asked for, or is not today's. */
+function moment(time, isDated = time.slice(0, 10) !== new Date().toISOString().slice(0, 10)) {
+  return `${isDated ? `${time.slice(0, 10)} ` : ""}${time.slice(11, 19)}Z`;
+}
+
+/** A moment, and how long ago that was. */
+const when = (time) => (time ? [`${moment(time, true)} (`, since(time), ")"] : since(time));
 const isOpen = (warning) => warning.state === "open";
 const link = (runId) => element("a.id", runId, { href: `#run=${encodeURIComponent(runId)}` });
 const named = (warning) => `${warning.rule} ×${warning.count.toLocaleString("en")}`;
@@ -194,21 +204,24 @@ const alerted = new Map();
 const SEVERITIES = ["info", "warning", "critical"];
 
 function remember(alert) {
-  const before = alerted.get(alert.run_id) ?? alert;
+  const before = alerted.get(alert.run_id)?.alert ?? alert;
   const gravity = ({ warning }) => (isOpen(warning) ? SEVERITIES.indexOf(warning.severity) : -1);
   const isOther = before.warning.id !== alert.warning.id;
   alerted.delete(alert.run_id);
-  alerted.set(alert.run_id, isOther && gravity(before) >= gravity(alert) ? before : alert);
+  const kept = isOther && gravity(before) >= gravity(alert) ? before : alert;
+  // By our own clock: the daemon's may be another.
+  alerted.set(alert.run_id, { alert: kept, heardAt: performance.now() });
   if (alerted.size > ELSEWHERE_KEPT) alerted.delete(alerted.keys().next().value);
 }
 
 /** Open warnings of which the stream told and that the list does not show. */
 function elsewhere(runs) {
-  const isElsewhere = (alert) => isOpen(alert.warning) && !runs.some((run) => run.run_id === alert.run_id);
-  const alerts = [...alerted.values()].filter(isElsewhere).slice(-ELSEWHERE_SHOWN).reverse();
-  if (alerts.length === 0) return null;
-  const line = (alert) => element("li", [grave(alert.warning), " in ", link(alert.run_id), " ", since(alert.at)]);
-  return element("aside", ["Just now, in runs that are not on this page:", element("ul", alerts.map(line))]);
+  const isNew = ({ alert, heardAt }) => isOpen(alert.warning) && performance.now() - heardAt < ELSEWHERE_MS;
+  const isElsewhere = ({ alert }) => !runs.some((run) => run.run_id === alert.run_id);
+  const told = [...alerted.values()].filter(isNew).filter(isElsewhere).slice(-ELSEWHERE_SHOWN).reverse();
+  if (told.length === 0) return null;
+  const line = ({ alert }) => element("li", [grave(alert.warning), " in ", link(alert.run_id), " ", since(alert.at)]);
+  return element("aside", ["Just now, in runs that are not on this page:", element("ul", told.map(line))]);
 }
 
 async function list(query) {
@@ -259,12 +272,12 @@ function earlier(why) {
   return element("p.faint", `${many} without a span: only the guard, or log records, tell of them`);
 }
 
-const CALL_COLUMNS = ["When (UTC).number", "Arguments", "Result", "Call", "Span"];
+const CALL_COLUMNS = ["When.number", "Arguments", "Result", "Call", "Span"];
 
 function callRow(call) {
   const result = call.result === null ? "" : `${call.failed ? "error" : "result"} ${call.result}`;
   return element("tr", [
-    element("td.number", call.at ? element("time", call.at.slice(11, 19), { title: call.at }) : "–"),
+    element("td.number", call.at ? element("time", moment(call.at), { title: call.at }) : "–"),
     element("td", call.arguments ?? ""),
     element("td", result || (call.failed ? "failed" : "")),
     element("td", [name(call.what), call.agent ? element("span.faint", [" by ", name(call.agent)]) : null]),
@@ -331,7 +344,7 @@ function card(warning, others, reasons) {
     element("p", sentence(warning.why_it_matters)),
     element("p", [element("strong", "Try: "), ...sentence(warning.what_to_try)]),
     guarded(warning),
-    element("p.faint", [`${points}first `, since(warning.first_seen), ", last ", since(warning.last_seen)]),
+    element("p.faint", [`${points}first `, when(warning.first_seen), ", last ", when(warning.last_seen)]),
     folded(`why ${warning.id}`, "why it was raised, and what would silence it", reasons.get(warning.id) ?? []),
     folded("spans", `${spans} as evidence`, [element("p.id", warning.evidence.join(" "))]),
     others.length > 0 ? folded("also", `also seen as ${also}`, others.map((other) => card(other, [], reasons))) : null,
@@ -387,8 +400,8 @@ async function one(runId) {
       ["No price for", run.unpriced_models.join(", ")],
       ["Refused by the guard", saved],
       ["Lowest score", String(run.lowest_score)],
-      ["First seen", since(run.first_seen)],
-      ["Last seen", since(run.last_seen)],
+      ["First seen", when(run.first_seen)],
+      ["Last seen", when(run.last_seen)],
     ]),
     ...(warnings.length > 0 ? cards(warnings, reasons) : [element("p", "No warnings.")]),
     ...run.notes.map((note) => element("p.faint", note)),
@@ -417,7 +430,7 @@ function decoded(text) {
 }
 
 const place = () => location.hash.slice(1);
-const clock = () => new Date().toLocaleTimeString("en-GB");
+const clock = () => moment(new Date().toISOString());
 
 /** Why alerts are not heard, where the address can be asked; empty while they are. */
 let unheard = "";
