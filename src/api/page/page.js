@@ -1,5 +1,5 @@
 // Shows runs and their warnings, as the API of this address has them. Whatever comes from telemetry is put in as text, never as
-// markup. Two places: `#` is the list (`#?status=failed` a part of it), `#run=ID` one run.
+// markup. Two places: `#` is the list (`#?status=failed&agent=NAME` a part of it), `#run=ID` one run.
 //
 // The page listens to the stream of alerts and looks again when one is about what it shows. What no alert tells of (a run that
 // begins, calls, tokens, an end) it asks for every few seconds. A tab that nobody sees neither listens nor asks.
@@ -224,19 +224,37 @@ function elsewhere(runs) {
   return element("aside", ["Just now, in runs that are not on this page:", element("ul", told.map(line))]);
 }
 
+/** Where a part of the list is. */
+function part(query) {
+  const set = Object.entries(query).filter(([, value]) => value);
+  return set.length > 0 ? `#?${new URLSearchParams(set)}` : "#";
+}
+
+/** An agent, which leads to the runs in which it took part. */
+const agentLink = (agent) => element("a", agent, { href: part({ agent }) });
+
+/** The ways to other parts of the list, of which the one that is shown is marked. */
+function parts({ status, agent, page_token }) {
+  const way = (name, text) => {
+    const isHere = name === status && !page_token;
+    return element("a", text, { href: part({ status: name, agent }), "aria-current": isHere ? "page" : null });
+  };
+  const all = agent ? element("a", "of all agents", { href: part({ status }) }) : null;
+  return element("nav", [way("", "all runs"), ...STATUSES.map((name) => way(name, words(name))), all], { "aria-label": "Status" });
+}
+
 async function list(query) {
-  const status = query.get("status") ?? "";
-  const parameters = new URLSearchParams({ limit: 50, status, page_token: query.get("page_token") ?? "" });
+  const [status, agent, page_token] = ["status", "agent", "page_token"].map((name) => query.get(name) ?? "");
+  const parameters = new URLSearchParams({ limit: 50, status, agent, page_token });
   let page = await ask(`v1/runs?${parameters}`);
   for (let looks = 1; looks < LOOKS_MAX && page.runs.length === 0 && page.next_page_token; looks += 1) {
     parameters.set("page_token", page.next_page_token);
     page = await ask(`v1/runs?${parameters}`);
   }
-  const part = (name, text) =>
-    element("a", text, { href: name ? `#?status=${name}` : "#", "aria-current": name === status ? "page" : null });
+  stuck = page.runs.filter((run) => run.status === "likely_stuck").length;
   const shown = [
-    heading("Runs"),
-    element("nav", [part("", "all runs"), ...STATUSES.map((name) => part(name, words(name)))], { "aria-label": "Status" }),
+    heading([page_token ? "Older runs" : "Runs", agent ? [" of ", name(agent)] : null]),
+    parts({ status, agent, page_token }),
     elsewhere(page.runs),
   ];
   if (page.runs.length > 0) {
@@ -244,14 +262,17 @@ async function list(query) {
     shown.push(element("div.wide", table));
   } else if (page.next_page_token) {
     shown.push(element("p", "No such runs so far; there are older ones."));
+  } else if (status || agent || page_token) {
+    shown.push(element("p", "No such runs."));
   } else {
-    const none = status ? "No such runs." : "No runs yet. In the shell from which an agent is started, ";
-    shown.push(element("p", status ? none : [none, element("code", "eddy doctor"), " says whether its telemetry comes here."]));
+    const doctor = element("code", "eddy doctor");
+    const hint = ["In the shell from which an agent is started, ", doctor, " says whether its telemetry comes here."];
+    shown.push(element("p", ["No runs yet. ", ...hint]));
   }
-  if (page.next_page_token) {
-    const older = new URLSearchParams({ status, page_token: page.next_page_token });
-    shown.push(element("p", element("a", "older runs", { href: `#?${older}` })));
-  }
+  const newest = page_token ? element("a", "← newest runs", { href: part({ status, agent }) }) : null;
+  const token = page.next_page_token;
+  const older = token ? element("a", "older runs →", { href: part({ status, agent, page_token: token }) }) : null;
+  if (newest || older) shown.push(element("nav", [newest, older], { "aria-label": "Pages" }));
   return shown;
 }
 
@@ -390,7 +411,7 @@ async function one(runId) {
       ` · ${run.status === "blind" ? "no score" : `score ${run.score} of 100`} · ${run.ended === "open" ? "goes on" : `ended: ${run.ended}`}`,
     ]),
     facts([
-      ["Agents", joined(run.agents.map(name), ", ")],
+      ["Agents", joined(run.agents.map(agentLink), ", ")],
       ["Service", run.service],
       ["Session", run.session_id === run.run_id ? "" : run.session_id],
       ["Calls of tools", run.tool_calls.toLocaleString("en")],
@@ -439,6 +460,8 @@ let known = "";
 let asked = 0;
 let answered = 0;
 let beganAt = 0;
+/** How many of the runs in the list are likely stuck. */
+let stuck = 0;
 
 /** What the head of the page says of how fresh it is. */
 async function freshness() {
@@ -448,6 +471,12 @@ async function freshness() {
   if (unheard) return element("span.warning", `alerts are not heard (${unheard}); asked every ${EVERY_MS / 1000} s`);
   return element("span.healthy", "live");
 }
+
+/** Whether a refusal says all there is to say of what was asked for: that it is not there, is no question, or is not for us. */
+const isAnswered = (error) => [400, 401, 404].includes(error.status);
+
+/** A daemon's words of what is wrong, as a sentence. */
+const whole = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 async function show() {
   const mine = ++asked;
@@ -463,15 +492,16 @@ async function show() {
     said = await freshness();
   } catch (error) {
     if (error.status === 401) shown = [askForToken()];
-    else if (error.status === 404) shown = [back(), element("p", sentence(error.message))];
+    else if (isAnswered(error)) shown = [back(), element("p", sentence(whole(error.message)))];
     else if (here !== main.dataset.place) [shown, isKnown] = [[back()], false];
     const old = shown || !known ? "" : `; what is shown is of ${known}`;
-    said = error.status === 401 || error.status === 404 ? null : element("span.error", error.message + old);
+    said = isAnswered(error) ? null : element("span.error", error.message + old);
   }
   // Another place may have been asked for meanwhile, or a later answer have come before.
   if (here !== place() || mine < answered) return;
   answered = mine;
-  document.title = runId === null ? "Eddy" : `${clean(runId)} · Eddy`;
+  const listed = stuck > 0 ? `${stuck} stuck · Eddy` : "Eddy";
+  document.title = runId === null ? listed : `${clean(runId)} · Eddy`;
   fill(state, said ? [said] : []);
   if (!shown) return;
   known = isKnown ? at : "";

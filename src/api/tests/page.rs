@@ -50,7 +50,9 @@ async fn the_page_reads_what_there_is() {
     ] {
         assert!(script.contains(asked), "{asked}");
     }
-    let (_, page) = eddy.get("/v1/runs?limit=50&status=&agent=&page_token=").await;
+    let (_, page) = eddy
+        .get("/v1/runs?limit=50&status=&agent=&page_token=")
+        .await;
     let (_, run) = eddy.get("/v1/runs/a/run").await;
     let warning = run["warnings"][0].clone();
     let id = warning["id"].as_str().expect("an id");
