@@ -106,13 +106,21 @@ const joined = (parts, between) => parts.flatMap((part, at) => (at === 0 ? [part
 /** A name that telemetry gives. In a line with others, the direction in which it is written is its own. */
 const name = (text) => element("bdi", text);
 
-const counted = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+/** A number as a terminal shows it: `950`, `12.4k`, `3.1M`. */
+function short(number) {
+  if (number < 10000) return String(number);
+  let [rest, unit] = [number / 1000, 0];
+  for (; rest >= 999.95; unit += 1) rest /= 1000;
+  return rest.toFixed(1) + "kMGTPE"[unit];
+}
+
+const counted = (number, what) => `${short(number)} ${what}${number === 1 ? "" : "s"}`;
 const words = (name) => name.replaceAll("_", " ");
 
 function money(usd) {
-  if (usd === 0) return "$0";
-  if (usd < 0.00005) return "<$0.0001";
-  return `$${usd.toFixed(usd < 0.01 ? 4 : 2)}`;
+  if (usd > 0 && usd < 0.00005) return "<$0.0001";
+  if (usd >= 1e6) return `$${short(usd)}`;
+  return `$${usd.toFixed(usd > 0 && usd < 0.01 ? 4 : 2)}`;
 }
 
 function ago(time) {
@@ -141,7 +149,7 @@ function moment(time, isDated = time.slice(0, 10) !== new Date().toISOString().s
 const when = (time) => (time ? [`${moment(time, true)} (`, since(time), ")"] : since(time));
 const isOpen = (warning) => warning.state === "open";
 const link = (runId) => element("a.id", runId, { href: `#run=${encodeURIComponent(runId)}` });
-const named = (warning) => `${warning.rule} ×${warning.count.toLocaleString("en")}`;
+const named = (warning) => `${warning.rule} ×${warning.count}`;
 
 /** How grave a warning is, and what it is about. */
 function grave(warning) {
@@ -191,8 +199,8 @@ function row(run) {
     element("td.number.more", score(run)),
     element("td.run", [link(run.run_id), worst(run)]),
     element("td.agents.more", element("div", run.agents.length > 0 ? names(run.agents, AGENTS_SHOWN) : "–")),
-    element("td.number.more", run.tool_calls.toLocaleString("en")),
-    element("td.number.more", run.tokens.toLocaleString("en")),
+    element("td.number.more", short(run.tool_calls)),
+    element("td.number.more", short(run.tokens)),
     element("td.number.more", cost(run) || "–"),
     element("td.number", since(run.last_seen)),
   ];
@@ -288,7 +296,7 @@ const folded = (key, title, content) => element("details", [element("summary", t
 
 function earlier(why) {
   if (why.earlier === 0) return null;
-  const many = why.earlier.toLocaleString("en");
+  const many = short(why.earlier);
   if (why.warning.evidence.length > 0) return element("p.faint", `${many} earlier, no longer kept one by one`);
   return element("p.faint", `${many} without a span: only the guard, or log records, tell of them`);
 }
@@ -414,9 +422,9 @@ async function one(runId) {
       ["Agents", joined(run.agents.map(agentLink), ", ")],
       ["Service", run.service],
       ["Session", run.session_id === run.run_id ? "" : run.session_id],
-      ["Calls of tools", run.tool_calls.toLocaleString("en")],
-      ["Calls of models", run.model_calls.toLocaleString("en")],
-      ["Tokens", run.tokens.toLocaleString("en")],
+      ["Calls of tools", short(run.tool_calls)],
+      ["Calls of models", short(run.model_calls)],
+      ["Tokens", short(run.tokens)],
       ["Cost", cost(run)],
       ["No price for", run.unpriced_models.join(", ")],
       ["Refused by the guard", saved],
