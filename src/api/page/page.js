@@ -402,6 +402,9 @@ async function explanations(run) {
   return new Map(await Promise.all(found));
 }
 
+/** How a run ended, as a terminal says it. */
+const ENDS = { ok: "ended well", failed: "ended in failure", idle: "went quiet without an end" };
+
 async function one(runId) {
   // In a path, these would be places in it.
   if (runId === "." || runId === "..") throw new Refused(0, `run ${runId} has no address of its own; eddy run shows it`);
@@ -409,14 +412,15 @@ async function one(runId) {
   // Where alerts are about a run, they have its own id.
   main.dataset.run = run.run_id;
   const reasons = await explanations(run);
+  const score = run.status === "blind" ? "no score" : `score ${run.score} of 100`;
   const warnings = run.warnings.sort((one, other) => isOpen(other) - isOpen(one));
-  const saved = run.skipped_calls > 0 ? counted(run.skipped_calls, "call") : "";
+  const refused = run.skipped_calls > 0 ? counted(run.skipped_calls, "call") : "";
   return [
     back(),
     heading(run.run_id),
     element("p", [
       element(`span.status.${run.status}`, words(run.status)),
-      ` · ${run.status === "blind" ? "no score" : `score ${run.score} of 100`} · ${run.ended === "open" ? "goes on" : `ended: ${run.ended}`}`,
+      ` · ${score} · ${ENDS[run.ended] ?? "still open"}`,
     ]),
     facts([
       ["Agents", joined(run.agents.map(agentLink), ", ")],
@@ -427,7 +431,7 @@ async function one(runId) {
       ["Tokens", short(run.tokens)],
       ["Cost", cost(run)],
       ["No price for", run.unpriced_models.join(", ")],
-      ["Refused by the guard", saved],
+      ["Refused by the guard", refused],
       ["Lowest score", String(run.lowest_score)],
       ["First seen", when(run.first_seen)],
       ["Last seen", when(run.last_seen)],
