@@ -366,7 +366,11 @@ function card(warning, others, reasons) {
   const place = joined(where.filter(Boolean), " · ");
   const points = isOpen(warning) ? `−${warning.penalty} points, ` : "";
   const spans = counted(warning.evidence.length, "span");
-  const also = others.map((other) => named(other) + (isOpen(other) ? ` (−${other.penalty})` : "")).join(", ");
+  const also = others.map((other) => [
+    named(other),
+    other.tool && other.tool !== warning.tool ? [" · ", name(other.tool)] : null,
+    isOpen(other) ? ` (−${other.penalty})` : null,
+  ]);
   const content = [
     element("h2", [element(`span.status.${word}`, word), ` ${named(warning)} `, element("span.faint", place)]),
     element("p", sentence(warning.what_happened)),
@@ -376,7 +380,7 @@ function card(warning, others, reasons) {
     element("p.faint", [`${points}first `, when(warning.first_seen), ", last ", when(warning.last_seen)]),
     folded(`why ${warning.id}`, "why it was raised, and what would silence it", reasons.get(warning.id) ?? []),
     folded("spans", `${spans} as evidence`, [element("p.id", warning.evidence.join(" "))]),
-    others.length > 0 ? folded("also", `also seen as ${also}`, others.map((other) => card(other, [], reasons))) : null,
+    others.length > 0 ? folded("also", ["also seen as ", joined(also, ", ")], others.map((other) => card(other, [], reasons))) : null,
   ];
   return element(`article.${warning.severity}.${warning.state}`, content, { "data-key": warning.id });
 }
