@@ -326,12 +326,23 @@ function samples(why) {
   return [element("h3", "Their arguments, redacted"), facts(pairs.map(([letter, text]) => [letter, element("code", text)]))];
 }
 
+/** The flag that leads a command to the daemon of this page; nothing where it looks there anyway. */
+function apiFlag() {
+  const { origin, host, port, protocol, pathname } = location;
+  const path = pathname.replace(/\/[^/]*$/, "");
+  const isUsual = ["127.0.0.1:4319", "localhost:4319"].includes(host) && path === "";
+  if (protocol === "http:" && isUsual) return "";
+  // Without a scheme, an address without a port is asked at the usual one.
+  const address = (protocol === "http:" && port ? host : origin) + path;
+  return ` --api ${/^[\w./:@,-]*$/.test(address) ? address : `'${address.replaceAll("'", "%27")}'`}`;
+}
+
 /** Why a warning was raised: what `eddy explain` says. */
 function explanation(why) {
   const settings = Object.entries(why.settings);
   const line = ([path, value]) => element("li", element("code", `${path}: ${JSON.stringify(value)}`));
   const way = (way) => element("li", [element("code", way.config), element("div.faint", way.effect)]);
-  const command = element("code", `eddy explain ${why.warning.id}`);
+  const command = element("code", `eddy explain${apiFlag()} ${why.warning.id}`);
   return [
     element("h3", "Events that show it"),
     earlier(why),
