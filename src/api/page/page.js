@@ -12,6 +12,8 @@ const ALERTED_MS = 500;
 const AGAIN_MS = 2000;
 /** Longest wait for an answer. */
 const ANSWER_MS = 10000;
+/** After so long without an answer, what is shown is not said to be live. */
+const LATE_MS = 3000;
 /** Longest silence of the stream, which otherwise has a comment every 15 seconds. */
 const SILENCE_MS = 40000;
 /** How often the list asks on while no run passes its filter: a thousand runs are looked at for each answer. */
@@ -499,6 +501,11 @@ async function freshness() {
   return element("span.healthy", "live");
 }
 
+/** Says that an answer is late, where nothing worse is said. */
+function waits() {
+  if (state.querySelector(".healthy")) fill(state, [element("span.warning", "waiting for an answer")]);
+}
+
 /** Whether a refusal says all there is to say of what was asked for: that it is not there, is no question, or is not for us. */
 const isAnswered = (error) => [400, 401, 404].includes(error.status);
 
@@ -510,6 +517,7 @@ async function show() {
   const here = place();
   const at = clock();
   beganAt = performance.now();
+  const late = setTimeout(() => answered < mine && waits(), LATE_MS);
   const runId = here.startsWith("run=") ? decoded(here.slice(4)) : null;
   let shown;
   let said;
@@ -524,6 +532,7 @@ async function show() {
     const old = shown || !known ? "" : `; what is shown is of ${known}`;
     said = isAnswered(error) ? null : element("span.error", error.message + old);
   }
+  clearTimeout(late);
   // Another place may have been asked for meanwhile, or a later answer have come before.
   if (here !== place() || mine < answered) return;
   answered = mine;
