@@ -45,6 +45,29 @@ fn cost(run: &RunJson) -> Option<String> {
     is_known.then(|| money(run.cost_usd))
 }
 
+/// The warnings of each incident. The engine puts the leading one first. Resolved ones do not hide behind an open one.
+fn incidents(warnings: &[WarningJson]) -> Vec<Vec<&WarningJson>> {
+    let mut incidents: Vec<Vec<&WarningJson>> = Vec::new();
+    for warning in warnings {
+        let same = |other: &WarningJson| {
+            other.incident == warning.incident && other.state == warning.state
+        };
+        match incidents.iter_mut().find(|incident| same(incident[0])) {
+            Some(incident) => incident.push(warning),
+            None => incidents.push(vec![warning]),
+        }
+    }
+    incidents
+}
+
+/// What a run scores; where too little was told of it, that says nothing.
+fn score(run: &RunJson) -> String {
+    match run.status.as_str() {
+        "blind" => "–".to_owned(),
+        _ => run.score.to_string(),
+    }
+}
+
 /// Lines behind a coloured bar, which holds them together. Ends with a line break.
 fn barred(look: Look, paint: Paint, lines: &[String]) -> String {
     let bar = look.paint(paint, "▌");

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::text::{Look, Paint, clean, counted, money, short_number, short_time};
 use super::{
-    Piece, barred, clock, cost, hanging, heading, joined, place_of, rule_and_count, sentence,
-    severity_paint, status_paint, words,
+    Piece, barred, clock, cost, hanging, heading, incidents, joined, place_of, rule_and_count,
+    score, sentence, severity_paint, status_paint, words,
 };
 use crate::json::{RunJson, WarningJson};
 
@@ -18,7 +18,7 @@ pub fn run_page(look: Look, run: &RunJson) -> String {
         &[
             (Some(Paint::Strong), format!("run {}", clean(&run.run_id))),
             (Some(status_paint(&run.status)), status),
-            (None, format!("score {}", run.score)),
+            (None, format!("score {}", score(run))),
         ],
     );
     page.extend(
@@ -63,21 +63,6 @@ fn warnings_heading(run: &RunJson) -> String {
     }
 }
 
-/// The warnings of each incident. The engine puts the leading one first. Resolved ones do not hide behind an open one.
-fn incidents(warnings: &[WarningJson]) -> Vec<Vec<&WarningJson>> {
-    let mut incidents: Vec<Vec<&WarningJson>> = Vec::new();
-    for warning in warnings {
-        let same = |other: &WarningJson| {
-            other.incident == warning.incident && other.state == warning.state
-        };
-        match incidents.iter_mut().find(|incident| same(incident[0])) {
-            Some(incident) => incident.push(warning),
-            None => incidents.push(vec![warning]),
-        }
-    }
-    incidents
-}
-
 /// An incident: its leading warning in full, and by what else it was seen. Ends with a line break.
 fn incident_page(look: Look, incident: &[&WarningJson]) -> String {
     let Some((leading, others)) = incident.split_first() else {
@@ -115,7 +100,8 @@ fn warning_page(look: Look, warning: &WarningJson, others: &[&WarningJson]) -> S
     lines.extend(sentence(look, "why", &warning.why_it_matters));
     lines.extend(sentence(look, "try", &warning.what_to_try));
     if !others.is_empty() {
-        let also: Vec<String> = others.iter().map(|other| also_seen(other)).collect();
+        let also = others.iter().map(|other| also_seen(other, warning));
+        let also: Vec<String> = also.collect();
         lines.extend(sentence(look, "also", &also.join(", ")));
     }
     if !warning.evidence.is_empty() {
@@ -134,9 +120,14 @@ fn warning_page(look: Look, warning: &WarningJson, others: &[&WarningJson]) -> S
     barred(look, paint, &lines)
 }
 
-/// Another rule that saw the same calls, and what it takes from the score.
-fn also_seen(warning: &WarningJson) -> String {
+/// Another rule that saw the same calls, its tool where that is another, and what it takes from the score.
+fn also_seen(warning: &WarningJson, leading: &WarningJson) -> String {
     let mut text = rule_and_count(warning);
+    if let Some(tool) = &warning.tool
+        && warning.tool != leading.tool
+    {
+        let _ = write!(text, " · {}", clean(tool));
+    }
     if warning.state == "open" && warning.penalty > 0 {
         let _ = write!(text, " (−{})", warning.penalty);
     }
@@ -183,7 +174,7 @@ fn what(run: &RunJson) -> Vec<String> {
     let mut parts = vec![counted(run.tool_calls, "tool call")];
     if run.skipped_calls > 0 {
         parts.push(format!(
-            "{} more kept back by the guard",
+            "{} more refused by the guard",
             short_number(run.skipped_calls)
         ));
         parts.extend(saved(run));
@@ -262,7 +253,7 @@ mod tests {
         let expected = "\
 run 4bf92f3577b34da6a3ce929d0e0e4736  LIKELY STUCK  score 45
   service research-bot · session conv-8812 · agents researcher, writer
-  34 tool calls · 2 more kept back by the guard · 51 model calls · 120.4k tokens · $0.41
+  34 tool calls · 2 more refused by the guard · 51 model calls · 120.4k tokens · $0.41
   2026-11-21 14:01:02Z – 14:03:22Z (2 min) · still open · lowest score 40
 
 Warnings: 1 open, 1 resolved
@@ -302,6 +293,7 @@ Notes
         };
         run.warnings.insert(0, other("no_progress", "critical", 30));
         run.warnings.push(other("repeated_tool_call", "info", 15));
+        run.warnings[2].tool = Some("fetch".to_owned());
         let page = run_page(plain(100), &run);
         assert!(
             page.contains("Warnings: 3 open, all of one incident"),
@@ -314,7 +306,7 @@ Notes
         );
         assert!(
             page.contains(
-                "▌ also  repeated_tool_call_exact_input ×4 (−25), repeated_tool_call ×4 (−15)\n"
+                "▌ also  repeated_tool_call_exact_input ×4 (−25), repeated_tool_call ×4 · fetch (−15)\n"
             ),
             "{page}"
         );
@@ -348,7 +340,11 @@ No warnings
         for (first, last, expected) in [
             ("09:00:01.9", "09:00:02.1", "09:00:01Z – 09:00:02Z (1 s)"),
             ("09:00:01.1", "09:00:01.9", "09:00:01Z"),
-            ("09:00:01.1", "09:01:41.9", "09:00:01Z – 09:01:41Z (1 min)"),
+            (
+                "09:00:01.1",
+                "09:01:41.9",
+                "09:00:01Z – 09:01:41Z (1 min)",
+            ),
         ] {
             let at = |time: &str| Some(format!("2026-03-01T{time}Z"));
             let shown = period(at(first).as_deref(), at(last).as_deref());

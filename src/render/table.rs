@@ -1,20 +1,20 @@
 //! Runs as a table. A run's id is always whole, because it is what the next command asks for; everything else gives way
 //! where the page is narrow. One that is very long only shifts the rest of its own row.
 
+use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use super::text::{Look, Paint, clean, columns, fit, pad, short_number, short_time};
-use super::{cost, rule_and_count, severity_paint, status_paint, words};
+use super::{cost, incidents, rule_and_count, score, severity_paint, status_paint, words};
 use crate::json::{RunJson, WarningJson};
 
 /// Room left for the worst warning at the end of a table's row; with less it gets a line of its own.
-const WORST_COLUMNS_MIN: usize = 34;
+const WORST_COLUMNS_MIN: usize = 43;
 
-/// Longest run id that makes its column wider: trace ids have 32 columns, and ids that are made of names hardly more than twice
-/// that. On pages of which half is wider, it is that half.
-const RUN_COLUMNS_MAX: usize = 64;
+/// Longest run id that makes its column wider: UUIDs have 36 columns. On pages of which half is wider, it is that half.
+const RUN_COLUMNS_MAX: usize = 36;
 
-/// Widest that the agents of a run may be in a table.
+/// Widest that the agents of a run may be in a table. Where they are not cut, more of them shift the rest of their own row.
 const AGENTS_COLUMNS_MAX: usize = 20;
 
 /// Narrowest that they are cut to before columns are left out.
@@ -36,7 +36,11 @@ pub fn runs_table(look: Look, runs: &[RunJson], now: SystemTime) -> String {
     let mut widths = [0; COLUMNS];
     for (column, width) in widths.iter_mut().enumerate() {
         let cells = rows.iter().map(|row| columns(&row.cells[column]));
-        let counts = |width: &usize| column != RUN || *width <= RUN_COLUMNS_MAX.max(look.width / 2);
+        let counts = |width: &usize| match column {
+            RUN => *width <= RUN_COLUMNS_MAX.max(look.width / 2),
+            AGENTS => *width <= AGENTS_COLUMNS_MAX,
+            _ => true,
+        };
         *width = cells
             .filter(counts)
             .chain([columns(HEADS[column])])
@@ -46,7 +50,7 @@ pub fn runs_table(look: Look, runs: &[RunJson], now: SystemTime) -> String {
     squeeze(&mut widths, room);
     let taken = total(&widths);
     let beside = (taken + WORST_COLUMNS_MIN <= room).then(|| room - taken);
-    let mut head = table_line(&HEADS.map(str::to_owned), &widths);
+    let mut head = table_line(look, &HEADS.map(str::to_owned), &widths);
     if beside.is_some() {
         head.push_str("WORST WARNING");
     }
@@ -117,9 +121,9 @@ impl Row {
         Self {
             cells: [
                 words(&run.status),
-                run.score.to_string(),
+                score(run),
                 clean(&run.run_id).into_owned(),
-                fit(&clean(&run.agents.join(", ")), agents_max),
+                agents(run, agents_max),
                 short_number(run.tool_calls),
                 short_number(run.tokens),
                 cost(run).unwrap_or_else(|| "–".to_owned()),
@@ -127,12 +131,8 @@ impl Row {
             ],
             status: status_paint(&run.status),
             worst: worst_warning(run).map(|warning| {
-                let tool = warning
-                    .tool
-                    .as_ref()
-                    .map(|tool| format!(" · {}", clean(tool)));
-                let text = rule_and_count(warning) + &tool.unwrap_or_default();
-                (severity_paint(&warning.severity), text)
+                let severity = severity_paint(&warning.severity);
+                (severity, worst_text(run, warning))
             }),
         }
     }
@@ -145,7 +145,7 @@ impl Row {
         widths: &[usize; COLUMNS],
         beside: Option<usize>,
     ) {
-        let line = table_line(&self.cells, widths);
+        let line = table_line(look, &self.cells, widths);
         let (status, rest) = line.split_at(self.cells[0].len());
         table.push_str(&look.paint(self.status, status));
         match (&self.worst, beside) {
@@ -165,11 +165,11 @@ impl Row {
     }
 }
 
-/// Cells in their columns. A run's id is never cut.
-fn table_line(cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
+/// Cells in their columns. A run's id is never cut, and where nobody looks, nothing is.
+fn table_line(look: Look, cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
     let mut line = String::new();
     for column in (0..COLUMNS).filter(|column| widths[*column] > 0) {
-        let cell = if column == RUN {
+        let cell = if column == RUN || !look.cuts {
             cells[column].clone()
         } else {
             fit(&cells[column], widths[column])
@@ -188,6 +188,31 @@ fn table_line(cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
 /// The first open warning of a run: the engine puts the gravest first, and of these the most telling.
 fn worst_warning(run: &RunJson) -> Option<&WarningJson> {
     run.warnings.iter().find(|warning| warning.state == "open")
+}
+
+/// How grave the warning is, what it is about, and how many more open incidents the run has.
+fn worst_text(run: &RunJson, warning: &WarningJson) -> String {
+    let severity = words(&warning.severity);
+    let mut text = format!("{severity} {}", rule_and_count(warning));
+    if let Some(tool) = &warning.tool {
+        let _ = write!(text, " · {}", clean(tool));
+    }
+    let open = incidents(&run.warnings);
+    let open = open.iter().filter(|incident| incident[0].state == "open");
+    match open.count() {
+        0 | 1 => {}
+        all => {
+            let _ = write!(text, " +{} more", all - 1);
+        }
+    }
+    text
+}
+
+fn agents(run: &RunJson, columns_max: usize) -> String {
+    if run.agents.is_empty() {
+        return "–".to_owned();
+    }
+    fit(&clean(&run.agents.join(", ")), columns_max)
 }
 
 /// How long ago an RFC 3339 time was.
@@ -222,10 +247,10 @@ mod tests {
     fn a_wide_table_has_a_line_for_a_run() {
         let expected = "\
 STATUS        SCORE  RUN                               AGENTS              CALLS  TOKENS   COST  LAST SEEN  WORST WARNING
-likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researcher, writer     34  120.4k  $0.41  1 min ago  repeated_tool_call_exact_input ×4 · web_…
+likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researcher, writer     34  120.4k  $0.41  1 min ago  warning repeated_tool_call_exact_input ×4 · web_…
 healthy         100  thread_搜索                       assistant              34  120.4k      –  1 min ago
 ";
-        assert_eq!(table(149), expected);
+        assert_eq!(table(157), expected);
     }
 
     // Given narrower pages; the worst warning gets its own line, agents are cut, columns leave, and no line is too long.
@@ -234,45 +259,75 @@ healthy         100  thread_搜索                       assistant              
         let expected = "\
 STATUS        SCORE  RUN                               AGENTS      CALLS  TOKENS   COST  LAST SEEN
 likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researche…     34  120.4k  $0.41  1 min ago
-  └ repeated_tool_call_exact_input ×4 · web_search
+  └ warning repeated_tool_call_exact_input ×4 · web_search
 healthy         100  thread_搜索                       assistant      34  120.4k      –  1 min ago
 ";
         assert_eq!(table(100), expected);
         let expected = "\
 STATUS        SCORE  RUN                               AGENTS        LAST SEEN
 likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researcher,…  1 min ago
-  └ repeated_tool_call_exact_input ×4 · web_search
+  └ warning repeated_tool_call_exact_input ×4 · web_search
 healthy         100  thread_搜索                       assistant     1 min ago
 ";
         assert_eq!(table(80), expected);
         let expected = "\
 STATUS        SCORE  RUN
 likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736
-  └ repeated_tool_call_exact_input ×4 · web_search
+  └ warning repeated_tool_call_exact_input ×4 · web_search
 healthy         100  thread_搜索
 ";
         assert_eq!(table(60), expected);
     }
 
-    // Given nobody who looks; a row has everything, however long it is.
+    // Given nobody who looks; a row has everything, however long it is, and the rows of others are as they were.
     #[test]
     fn a_table_that_is_searched_is_not_cut() {
-        let mut run = run();
-        run.agents.push("a".repeat(200));
+        let mut many = run();
+        many.agents.push("a".repeat(200));
         let look = Look {
             cuts: false,
             ..plain(60)
         };
-        let table = runs_table(look, &[run], SystemTime::UNIX_EPOCH);
-        let row = table.lines().last().expect("it has a row");
+        let alone = runs_table(look, &[run()], SystemTime::UNIX_EPOCH);
+        let both = runs_table(look, &[run(), many], SystemTime::UNIX_EPOCH);
+        assert!(both.starts_with(&alone), "{both}");
+        let row = both.lines().last().expect("it has rows");
         assert!(
-            row.ends_with("  repeated_tool_call_exact_input ×4 · web_search"),
+            row.ends_with("  warning repeated_tool_call_exact_input ×4 · web_search"),
             "{row}"
         );
         assert!(
             row.contains(&format!("researcher, writer, {}  ", "a".repeat(200))),
             "{row}"
         );
+    }
+
+    // Given a run of which nothing can be said, and one with several open incidents; no score and no agent is made up for the one,
+    // and the others are counted, but not what else saw the same.
+    #[test]
+    fn a_row_says_what_is_known() {
+        let mut blind = run();
+        (blind.status, blind.score) = ("blind".to_owned(), 100);
+        blind.agents.clear();
+        blind.warnings.clear();
+        let mut several = run();
+        for (incident, state) in [
+            ("0f3a9c4be1d27786", "open"),
+            ("b", "open"),
+            ("c", "resolved"),
+        ] {
+            several.warnings.push(WarningJson {
+                incident: incident.to_owned(),
+                state: state.to_owned(),
+                ..several.warnings[0].clone()
+            });
+        }
+        let table = runs_table(plain(200), &[blind, several], SystemTime::UNIX_EPOCH);
+        let rows: Vec<&str> = table.lines().skip(1).collect();
+        let expected =
+            "blind             –  4bf92f3577b34da6a3ce929d0e0e4736  –                      34";
+        assert!(rows[0].starts_with(expected), "{table}");
+        assert!(rows[1].ends_with(" · web_search +1 more"), "{table}");
     }
 
     // Given one run with a very long id; it is whole, and the rows of the others are as they were.
@@ -296,13 +351,13 @@ healthy         100  thread_搜索
         let colored = runs_table(
             Look {
                 color: true,
-                width: 149,
+                width: 157,
                 cuts: true,
             },
             &[run()],
             SystemTime::UNIX_EPOCH,
         );
-        let plain = runs_table(plain(149), &[run()], SystemTime::UNIX_EPOCH);
+        let plain = runs_table(plain(157), &[run()], SystemTime::UNIX_EPOCH);
         let codes = ["\x1b[0m", "\x1b[2m", "\x1b[1;31m", "\x1b[1;33m"];
         let stripped = codes
             .iter()
