@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::text::{Look, Paint, clean, counted, money, short_number, short_time};
+use super::text::{Look, Paint, clean, counted, duration, money, short_number};
 use super::{
     Piece, barred, clock, cost, hanging, heading, incidents, joined, place_of, rule_and_count,
     score, sentence, severity_paint, status_paint, words,
@@ -232,7 +232,7 @@ fn period(first: Option<&str>, last: Option<&str>) -> String {
     format!(
         "{start} – {until}{} ({})",
         clock(Some(last)),
-        short_time(long.as_secs().max(1))
+        duration(long.as_secs().max(1))
     )
 }
 
@@ -254,13 +254,13 @@ mod tests {
 run 4bf92f3577b34da6a3ce929d0e0e4736  LIKELY STUCK  score 45
   service research-bot · session conv-8812 · agents researcher, writer
   34 tool calls · 2 more refused by the guard · 51 model calls · 120.4k tokens · $0.41
-  2026-11-21 14:01:02Z – 14:03:22Z (2 min) · still open · lowest score 40
+  2026-11-21 14:01:02Z – 14:03:22Z (2 min 20 s) · still open · lowest score 40
 
 Warnings: 1 open, 1 resolved
 
 ▌ WARNING  repeated_tool_call_exact_input ×4  −25 points
 ▌ agent researcher · tool web_search · 12.4k tokens · $0.08
-▌ 2026-11-21 14:01:02Z – 14:03:22Z (2 min)
+▌ 2026-11-21 14:01:02Z – 14:03:22Z (2 min 20 s)
 ▌ what  web_search was called 4 times with the same arguments and gave the same result.
 ▌ why   The same question gets the same answer.
 ▌ try   Give the agent the earlier result and say that it will not change.
@@ -269,7 +269,7 @@ Warnings: 1 open, 1 resolved
 
 ▌ RESOLVED  repeated_tool_call_exact_input ×4
 ▌ agent researcher · tool web_search · 12.4k tokens · $0.08
-▌ 2026-11-21 14:01:02Z – 14:03:22Z (2 min)
+▌ 2026-11-21 14:01:02Z – 14:03:22Z (2 min 20 s)
 ▌ what  web_search was called 4 times with the same arguments and gave the same result.
 ▌ why   The same question gets the same answer.
 ▌ try   Give the agent the earlier result and say that it will not change.
@@ -343,7 +343,7 @@ No warnings
             (
                 "09:00:01.1",
                 "09:01:41.9",
-                "09:00:01Z – 09:01:41Z (1 min)",
+                "09:00:01Z – 09:01:41Z (1 min 40 s)",
             ),
         ] {
             let at = |time: &str| Some(format!("2026-03-01T{time}Z"));

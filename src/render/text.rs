@@ -306,14 +306,32 @@ pub fn money(usd: f64) -> String {
     }
 }
 
-/// A span of time in its largest unit: `12 s`, `4 min`, `3 h`, `2 d`.
+/// Units of time, and how many seconds they have.
+const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
+
+/// A span of time in its largest unit, for an age: `12 s`, `4 min`, `3 h`, `2 d`.
 pub(super) fn short_time(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min", seconds / 60),
-        3_600..86_400 => format!("{} h", seconds / 3_600),
-        _ => format!("{} d", seconds / 86_400),
+    let unit = UNITS.into_iter().find(|(_, long)| seconds >= *long);
+    let (unit, long) = unit.unwrap_or(("s", 1));
+    format!("{} {unit}", seconds / long)
+}
+
+/// A span of time in its two largest units: `12 s`, `1 min 35 s`, `3 h`, `2 d 1 h`.
+pub(super) fn duration(seconds: u64) -> String {
+    let largest = UNITS.iter().position(|(_, long)| seconds >= *long);
+    let mut rest = seconds;
+    let mut parts = Vec::new();
+    for (unit, long) in UNITS
+        .iter()
+        .skip(largest.unwrap_or(UNITS.len() - 1))
+        .take(2)
+    {
+        if rest >= *long || parts.is_empty() {
+            parts.push(format!("{} {unit}", rest / long));
+        }
+        rest %= long;
     }
+    parts.join(" ")
 }
 
 #[cfg(test)]
@@ -382,6 +400,11 @@ mod tests {
         assert_eq!(money(3.1e15), "$3.1P");
         assert_eq!(short_time(59), "59 s");
         assert_eq!(short_time(3_700), "1 h");
+        assert_eq!(duration(0), "0 s");
+        assert_eq!(duration(95), "1 min 35 s");
+        assert_eq!(duration(3_600), "1 h");
+        assert_eq!(duration(3_660), "1 h 1 min");
+        assert_eq!(duration(176_461), "2 d 1 h");
     }
 
     // Given `COLUMNS`, a terminal, both or none; the first that tells counts, and no page is narrower than can be laid out.
