@@ -12,6 +12,8 @@ mod samples;
 pub mod table;
 pub mod text;
 
+use std::time::SystemTime;
+
 use crate::json::{RunJson, WarningJson};
 
 use text::{Look, Paint, clean, columns, money, short_number, wrap};
@@ -174,10 +176,19 @@ fn status_paint(status: &str) -> Paint {
     }
 }
 
-/// The time of day, in UTC, of an RFC 3339 time, as wide in any case.
+/// A moment, in UTC, of an RFC 3339 time: of a day that is not today's, with its date.
+fn moment(time: Option<&str>, now: SystemTime) -> String {
+    let today = humantime::format_rfc3339_seconds(now).to_string();
+    match time.and_then(|time| time.get(..10)) {
+        Some(day) if !today.starts_with(day) => format!("{} {}", clean(day), clock(time)),
+        _ => clock(time),
+    }
+}
+
+/// The time of day, in UTC, of an RFC 3339 time.
 fn clock(time: Option<&str>) -> String {
     match time.and_then(|time| time.get(11..19)) {
         Some(seconds) => format!("{}Z", clean(seconds)),
-        None => format!("{:<9}", "–"),
+        None => "–".to_owned(),
     }
 }

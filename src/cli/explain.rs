@@ -4,6 +4,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use clap::Args;
 
@@ -51,7 +52,8 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     if args.json {
         return answer_json(&explanation);
     }
-    answer(&explanation_page(Look::of(&io::stdout()), &explanation))
+    let look = Look::of(&io::stdout());
+    answer(&explanation_page(look, &explanation, SystemTime::now()))
 }
 
 async fn asked(args: &ExplainArgs, warning: u64) -> Result<ExplanationJson, Failure> {

@@ -5,7 +5,7 @@
 //! connection are read again each time, so that a token may be followed by another.
 
 use std::io::{self, IsTerminal as _};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -49,7 +49,7 @@ pub(super) fn run(args: &TailArgs) -> Result<(), Failure> {
     let mut reader = Reader {
         cursor: args.after,
         json: args.json,
-        feed: Feed::new(Look::of(&io::stdout()), args.api.flags()?),
+        feed: Feed::new(Look::of(&io::stdout()), args.api.flags()?, SystemTime::now),
     };
     blocking(follow(args, &mut reader))
 }
@@ -243,7 +243,7 @@ mod tests {
         let mut reader = Reader {
             cursor: None,
             json: false,
-            feed: Feed::new(Look::of(&io::stdout()), String::new()),
+            feed: Feed::new(Look::of(&io::stdout()), String::new(), SystemTime::now),
         };
         let daemon = async {
             let mut asked = Vec::new();

@@ -4,7 +4,7 @@
 //! nothing else.
 
 use std::io::{self, Write};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::task::spawn_blocking;
 
@@ -28,7 +28,11 @@ impl Terminal {
     pub(super) fn stdout(settings: &ExporterSettings) -> Self {
         Self {
             tenant: settings.tenant.clone(),
-            feed: Feed::new(Look::of(&io::stdout()), api_flag(&settings.api)),
+            feed: Feed::new(
+                Look::of(&io::stdout()),
+                api_flag(&settings.api),
+                SystemTime::now,
+            ),
         }
     }
 

@@ -2,10 +2,11 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use super::text::{Look, Paint, clean, columns, fit, shell_argument};
 use super::{
-    Piece, barred, clock, gravity, hanging, heading, joined, place_of, rule_and_count, sentence,
+    Piece, barred, gravity, hanging, heading, joined, moment, place_of, rule_and_count, sentence,
     severity_paint,
 };
 use crate::engine::warning::Rule;
@@ -21,6 +22,8 @@ pub struct Feed {
     look: Look,
     /// The flags with which commands find the daemon of these alerts, each behind a blank.
     connection: String,
+    /// Says which day is today.
+    clock: fn() -> SystemTime,
     /// The warning that leads each incident, by the incident.
     leading: BTreeMap<String, Leading>,
     /// The keys of `leading`, in the order in which they are forgotten.
@@ -84,10 +87,11 @@ fn vagueness(warning: &WarningJson) -> u8 {
 impl Feed {
     /// A feed whose reader has seen nothing.
     #[must_use]
-    pub fn new(look: Look, connection: String) -> Self {
+    pub fn new(look: Look, connection: String, clock: fn() -> SystemTime) -> Self {
         Self {
             look,
             connection,
+            clock,
             leading: BTreeMap::new(),
             order: BTreeMap::new(),
             shown: 0,
@@ -117,18 +121,19 @@ impl Feed {
         let leading = self.leading.get(&warning.incident);
         let leads = leading.is_some_and(|leading| leading.id == warning.id && !leading.is_over);
         let is_over = alert.change == "resolved";
+        let now = (self.clock)();
         let shown = match leading {
             // A reader who has not seen it begin is told all the same.
             _ if is_over && (leads || leading.is_none()) => {
-                (false, resolved_line(self.look, alert))
+                (false, resolved_line(self.look, alert, now))
             }
             _ if is_over => return (false, String::new()),
-            Some(before) if leads => (false, update_line(self.look, alert, &before.severity)),
+            Some(before) if leads => (false, update_line(self.look, alert, now, &before.severity)),
             Some(before) if !before.yields_to(warning) => return (false, String::new()),
             Some(before) if !before.is_over && before.severity == warning.severity => {
-                (false, update_line(self.look, alert, &before.severity))
+                (false, update_line(self.look, alert, now, &before.severity))
             }
-            _ => (true, alert_block(self.look, alert, &self.connection)),
+            _ => (true, alert_block(self.look, alert, now, &self.connection)),
         };
         self.remember(warning, is_over);
         shown
@@ -154,7 +159,7 @@ impl Feed {
 }
 
 /// A warning that the reader has not seen yet, of a daemon that commands find with these flags. Ends with a line break.
-fn alert_block(look: Look, alert: &AlertJson, connection: &str) -> String {
+fn alert_block(look: Look, alert: &AlertJson, now: SystemTime, connection: &str) -> String {
     let warning = &alert.warning;
     let paint = severity_paint(&warning.severity);
     let again = (alert.change == "reopened").then(|| (Some(paint), "again".to_owned()));
@@ -162,7 +167,7 @@ fn alert_block(look: Look, alert: &AlertJson, connection: &str) -> String {
         Some((Some(paint), clean(&warning.severity).to_uppercase())),
         Some((Some(Paint::Strong), rule_and_count(warning))),
         again,
-        Some((Some(Paint::Faint), clock(alert.at.as_deref()))),
+        Some((Some(Paint::Faint), moment(alert.at.as_deref(), now))),
     ];
     let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
     let mut lines = heading(look, &pieces);
@@ -179,8 +184,8 @@ fn alert_block(look: Look, alert: &AlertJson, connection: &str) -> String {
     barred(look, paint, &lines)
 }
 
-/// A warning that has grown since the reader saw it, in one line. Ends with a line break.
-fn update_line(look: Look, alert: &AlertJson, severity_before: &str) -> String {
+/// A warning that has grown since the reader saw it. Ends with a line break.
+fn update_line(look: Look, alert: &AlertJson, now: SystemTime, severity_before: &str) -> String {
     let severity = clean(&alert.warning.severity).to_uppercase();
     let word = if alert.warning.severity == severity_before {
         severity
@@ -188,52 +193,50 @@ fn update_line(look: Look, alert: &AlertJson, severity_before: &str) -> String {
         format!("{} → {severity}", clean(severity_before))
     };
     let paint = severity_paint(&alert.warning.severity);
-    short_line(look, paint, &format!("▌↑ {word}"), alert)
+    short_line(look, paint, &format!("▌↑ {word}"), alert, now)
 }
 
-/// A warning whose run recovered, in one line. Ends with a line break.
-fn resolved_line(look: Look, alert: &AlertJson) -> String {
-    short_line(look, Paint::Good, "▌✓ RESOLVED", alert)
+/// A warning whose run recovered. Ends with a line break.
+fn resolved_line(look: Look, alert: &AlertJson, now: SystemTime) -> String {
+    short_line(look, Paint::Good, "▌✓ RESOLVED", alert, now)
 }
 
-/// Fewest columns in which something is said of where and when.
-const REST_COLUMNS_MIN: usize = 8;
-
-/// Sign, rule, and as much of where and when as the line has room for: the tool, which the block has told, leaves first, then
-/// the time; the run is cut last.
-fn short_line(look: Look, paint: Paint, sign: &str, alert: &AlertJson) -> String {
+/// Sign and rule, and behind them when and where. Where the line has no room for that, the tool leaves, which the block has told;
+/// where there is still none, it gets a line of its own, in which the tool leaves first and the run is cut last.
+fn short_line(look: Look, paint: Paint, sign: &str, alert: &AlertJson, now: SystemTime) -> String {
     let rule = rule_and_count(&alert.warning);
-    let taken = columns(sign) + columns(&rule) + 4;
-    let room = look.room().saturating_sub(taken);
     let warning = &alert.warning;
     // Of hand-offs, the agents.
     let tool = warning.tool.as_deref().or(warning.agent.as_deref());
-    let mut parts = [
-        Some(clock(alert.at.as_deref())),
-        tool.map(|tool| clean(tool).into_owned()),
-        Some(format!("score {}", alert.score)),
-        Some(format!("run {}", clean(&alert.run_id))),
-    ];
-    let text = |parts: &[Option<String>]| {
-        let parts: Vec<String> = parts.iter().flatten().cloned().collect();
-        joined(&parts)
-    };
-    let (time, tool) = (0, 1);
-    for leaves in [tool, time] {
-        if columns(&text(&parts)) > room {
-            parts[leaves] = None;
-        }
-    }
-    // A sign or two of it would say nothing.
-    let rest = if room < REST_COLUMNS_MIN {
-        String::new()
-    } else {
-        look.paint(Paint::Faint, &fit(&text(&parts), room))
+    let time = moment(alert.at.as_deref(), now);
+    let score = format!("score {}", alert.score);
+    let run = format!("run {}", clean(&alert.run_id));
+    let short = joined(&[time.clone(), score.clone(), run.clone()]);
+    let whole = tool.map_or_else(
+        || short.clone(),
+        |tool| joined(&[time, clean(tool).into_owned(), score, run]),
+    );
+    let room = look
+        .room()
+        .saturating_sub(columns(sign) + columns(&rule) + 4);
+    let below = look.room().saturating_sub(columns(BELOW));
+    let fits = |room: usize| {
+        [&whole, &short]
+            .into_iter()
+            .find(|rest| columns(rest) <= room)
     };
     let (sign, rule) = (look.paint(paint, sign), look.paint(Paint::Strong, &rule));
-    let line = format!("{sign}  {rule}  {rest}");
-    line.trim_end().to_owned() + "\n"
+    if let Some(rest) = fits(room) {
+        let rest = look.paint(Paint::Faint, rest);
+        return format!("{sign}  {rule}  {rest}\n");
+    }
+    let rest = fits(below).cloned().unwrap_or_else(|| fit(&short, below));
+    let (bar, rest) = (look.paint(paint, BELOW), look.paint(Paint::Faint, &rest));
+    format!("{sign}  {rule}\n{bar}{rest}\n")
 }
+
+/// Before what stands below the first line.
+const BELOW: &str = "▌  ";
 
 /// What names the run of an alert, and how it stands.
 fn run_of_alert(look: Look, alert: &AlertJson) -> Vec<String> {
@@ -267,6 +270,15 @@ mod tests {
     use super::super::samples::{alert, plain};
     use super::*;
 
+    /// The day of the samples.
+    fn now() -> SystemTime {
+        humantime::parse_rfc3339("2026-11-21T20:00:00Z").expect("a time")
+    }
+
+    fn feed(width: usize) -> Feed {
+        Feed::new(plain(width), String::new(), now)
+    }
+
     // Given a new warning; it is a block with everything a person needs first.
     #[test]
     fn a_new_warning_is_a_block() {
@@ -281,7 +293,7 @@ mod tests {
 ▌
 ▌ id 0f3a9c4be1d27786 · more: eddy run 4bf92f3577b34da6a3ce929d0e0e4736
 ";
-        assert_eq!(alert_block(plain(76), &alert(), ""), expected);
+        assert_eq!(alert_block(plain(76), &alert(), now(), ""), expected);
     }
 
     // Given ids of runs with what a shell obeys, or that look like an option; the command is the same run's to a shell.
@@ -304,7 +316,7 @@ mod tests {
             let mut alert = alert();
             alert.run_id = run_id.to_owned();
             let check = |connection: &str, expected: &str| {
-                let block = alert_block(plain(140), &alert, connection);
+                let block = alert_block(plain(140), &alert, now(), connection);
                 let line = block.lines().last().expect("it has lines");
                 assert_eq!(line.split(": ").last(), Some(expected), "{run_id}");
             };
@@ -319,7 +331,7 @@ mod tests {
     // since the reader knows the incident. One that says less does not, whatever it costs.
     #[test]
     fn what_says_more_takes_the_lead() {
-        let mut feed = Feed::new(plain(140), String::new());
+        let mut feed = feed(140);
         let mut first = alert();
         first.warning.rule = "no_progress".to_owned();
         first.warning.penalty = 30;
@@ -343,7 +355,7 @@ mod tests {
     // Given a warning that grows, gets worse, ends and holds again; it is a block once, then lines, and a block again.
     #[test]
     fn a_known_warning_is_a_line() {
-        let mut feed = Feed::new(plain(140), String::new());
+        let mut feed = feed(140);
         let mut alert = alert();
         assert!(feed.show(&alert).starts_with("\n▌ WARNING"));
         alert.change = "updated".to_owned();
@@ -378,7 +390,7 @@ mod tests {
     // Given other warnings of an incident; one speaks for it, until a graver one comes, and its end is said once.
     #[test]
     fn an_incident_is_shown_once() {
-        let mut feed = Feed::new(plain(140), String::new());
+        let mut feed = feed(140);
         let first = alert();
         feed.show(&first);
         let mut second = alert();
@@ -406,7 +418,7 @@ mod tests {
     #[test]
     fn the_end_of_an_incident_is_said_once() {
         for seen in [true, false] {
-            let mut feed = Feed::new(plain(140), String::new());
+            let mut feed = feed(140);
             let (mut first, mut second) = (alert(), alert());
             second.warning.id = "1".to_owned();
             if seen {
@@ -429,7 +441,7 @@ mod tests {
     // Given blocks and lines in any order; one empty line is before each block and behind it.
     #[test]
     fn blocks_are_set_apart_once() {
-        let mut feed = Feed::new(plain(140), String::new());
+        let mut feed = feed(140);
         let mut first = alert();
         let mut other = alert();
         other.warning.incident = "another".to_owned();
@@ -440,8 +452,8 @@ mod tests {
         }
         other.warning.incident = "a third".to_owned();
         shown.push_str(&feed.show(&other));
-        let block = alert_block(plain(140), &other, "");
-        let line = update_line(plain(140), &first, "warning");
+        let block = alert_block(plain(140), &other, now(), "");
+        let line = update_line(plain(140), &first, now(), "warning");
         let expected = format!("\n{block}\n{block}\n{line}{line}\n{block}");
         assert_eq!(shown, expected);
     }
@@ -449,37 +461,47 @@ mod tests {
     // Given a page of forty columns; the heading takes two lines. What is to be pasted stays in one.
     #[test]
     fn a_narrow_block_keeps_to_its_columns() {
-        let block = alert_block(plain(40), &alert(), "");
+        let block = alert_block(plain(40), &alert(), now(), "");
         let mut lines = block.lines().filter(|line| !line.contains("more: "));
         assert!(lines.all(|line| columns(line) <= 40), "{block}");
     }
 
-    // Given pages of several widths; the score stays, as much of the run as there is room for, then the time, then the tool; where
-    // nobody looks, nothing is cut.
+    // Given pages of several widths; what does not fit behind the rule stands below it, and the run is cut last. Where nobody
+    // looks, nothing is cut.
     #[test]
     fn a_narrow_line_keeps_what_matters() {
-        let head = "▌↑ WARNING  repeated_tool_call_exact_input ×4  ";
+        let head = "▌↑ WARNING  repeated_tool_call_exact_input ×4";
         let wide = "14:03:22Z · web_search · score 75 · run 4bf92f3577b34da6a3ce929d0e0e4736";
         for (width, expected) in [
-            (140, wide),
+            (140, format!("  {wide}")),
+            (110, "  ".to_owned() + &wide.replace("web_search · ", "")),
+            (80, format!("\n▌  {wide}")),
+            (66, "\n▌  ".to_owned() + &wide.replace("web_search · ", "")),
             (
-                110,
-                "14:03:22Z · score 75 · run 4bf92f3577b34da6a3ce929d0e0e4736",
+                50,
+                "\n▌  14:03:22Z · score 75 · run 4bf92f3577b34da6a3c…".to_owned(),
             ),
-            (100, "score 75 · run 4bf92f3577b34da6a3ce929d0e0e4736"),
-            (80, "score 75 · run 4bf92f3577b34da6a…"),
-            (50, ""),
         ] {
-            let line = update_line(plain(width), &alert(), "warning");
-            let expected = format!("{head}{expected}");
-            assert_eq!(line, expected.trim_end().to_owned() + "\n", "{width}");
+            let line = update_line(plain(width), &alert(), now(), "warning");
+            assert_eq!(line, format!("{head}{expected}\n"), "{width}");
         }
         let look = Look {
             cuts: false,
             ..plain(80)
         };
-        let line = update_line(look, &alert(), "warning");
-        assert_eq!(line, format!("{head}{wide}\n"));
+        let line = update_line(look, &alert(), now(), "warning");
+        assert_eq!(line, format!("{head}  {wide}\n"));
+    }
+
+    // Given an alert of another day, as one that was kept; blocks and lines say of which.
+    #[test]
+    fn another_day_is_told() {
+        let tomorrow = || now() + std::time::Duration::from_secs(86_400);
+        let mut feed = Feed::new(plain(140), String::new(), tomorrow);
+        let mut alert = alert();
+        assert!(feed.show(&alert).contains("×4  2026-11-21 14:03:22Z\n"));
+        alert.change = "updated".to_owned();
+        assert!(feed.show(&alert).contains("×4  2026-11-21 14:03:22Z · "));
     }
 
     // Given an update of a warning that the reader has not seen, as after a start; it is a block.
@@ -487,17 +509,13 @@ mod tests {
     fn an_unseen_warning_is_a_block() {
         let mut alert = alert();
         alert.change = "updated".to_owned();
-        assert!(
-            Feed::new(plain(100), String::new())
-                .show(&alert)
-                .contains("what  web_search")
-        );
+        assert!(feed(100).show(&alert).contains("what  web_search"));
     }
 
     // Given more warnings than a feed remembers; the oldest is a block again, and the memory is bounded.
     #[test]
     fn a_feed_forgets_the_oldest() {
-        let mut feed = Feed::new(plain(100), String::new());
+        let mut feed = feed(100);
         let mut alert = alert();
         for id in 0..=SHOWN_MAX {
             alert.warning.id = id.to_string();
@@ -541,7 +559,7 @@ mod tests {
         alert.service = Some(hostile.to_owned());
         alert.warning.tool = Some(hostile.to_owned());
         alert.warning.agent = Some(hostile.to_owned());
-        let mut feed = Feed::new(plain(400), String::new());
+        let mut feed = feed(400);
         let mut shown = feed.show(&alert);
         shown.push_str(&feed.show(&alert));
         alert.change = "resolved".to_owned();

@@ -1,12 +1,14 @@
 //! The page that explains a warning.
 
+use std::time::SystemTime;
+
 use super::text::{Look, Paint, clean, columns, pad};
-use super::{barred, clock, hanging, joined, rule_and_count, sentence, severity_paint};
+use super::{barred, hanging, joined, moment, rule_and_count, sentence, severity_paint};
 use crate::json::{ExplanationJson, ShownJson};
 
-/// Everything about why a warning was raised. Ends with a line break.
+/// Everything about why a warning was raised, with the dates of what was not today. Ends with a line break.
 #[must_use]
-pub fn explanation_page(look: Look, explanation: &ExplanationJson) -> String {
+pub fn explanation_page(look: Look, explanation: &ExplanationJson, now: SystemTime) -> String {
     let warning = &explanation.warning;
     let paint = severity_paint(&warning.severity);
     let heading = |text: &str| look.paint(Paint::Strong, text);
@@ -20,7 +22,7 @@ pub fn explanation_page(look: Look, explanation: &ExplanationJson) -> String {
     lines.extend(sentence(look, "what", &warning.what_happened));
     lines.push(String::new());
     lines.push(heading("Events that show it"));
-    lines.extend(events(look, explanation));
+    lines.extend(events(look, explanation, now));
     lines.extend(arguments(look, explanation));
     lines.push(String::new());
     lines.push(heading("Why they count as the same"));
@@ -45,8 +47,12 @@ pub fn explanation_page(look: Look, explanation: &ExplanationJson) -> String {
 }
 
 /// The events in columns: when, what, who, and what is equal. Where that has no room, what is equal gets a line of its own.
-fn events(look: Look, explanation: &ExplanationJson) -> Vec<String> {
+fn events(look: Look, explanation: &ExplanationJson, now: SystemTime) -> Vec<String> {
     let events = &explanation.events;
+    let times = events.iter().map(|event| moment(event.at.as_deref(), now));
+    let times: Vec<String> = times.collect();
+    let longest = times.iter().map(|time| columns(time)).max();
+    let longest = longest.unwrap_or_default();
     let width = |text: fn(&ShownJson) -> &str| {
         let widths = events.iter().map(|event| columns(&clean(text(event))));
         widths.max().unwrap_or(0).min(32)
@@ -69,7 +75,10 @@ fn events(look: Look, explanation: &ExplanationJson) -> Vec<String> {
         };
         lines.push(look.paint(Paint::Faint, &more));
     }
-    let rows = || events.iter().map(|event| Row::of(event, what, who));
+    let rows = || {
+        let events = events.iter().zip(&times);
+        events.map(|(event, time)| Row::of(event, &pad(time, longest), what, who))
+    };
     // Two are taken by the bar.
     let room = look.room().saturating_sub(2);
     let is_beside = rows().all(|row| row.columns() <= room);
@@ -90,10 +99,10 @@ struct Row {
 }
 
 impl Row {
-    fn of(event: &ShownJson, what: usize, who: usize) -> Self {
+    fn of(event: &ShownJson, time: &str, what: usize, who: usize) -> Self {
         let agent = event.agent.as_deref().unwrap_or_default();
         Self {
-            at: format!("  {}", clock(event.at.as_deref())),
+            at: format!("  {time}"),
             what: format!("  {}", pad(&clean(&event.what), what)),
             who: match who {
                 0 => String::new(),
@@ -170,19 +179,8 @@ mod tests {
     use super::*;
     use crate::render::samples::warning;
 
-    // Given a call whose line is longer than a page is wide, what is equal stands below it; where nothing is cut, beside it.
-    #[test]
-    fn a_narrow_page_keeps_to_its_columns() {
-        let event = ShownJson {
-            at: Some("2026-01-05T14:03:22.000Z".to_owned()),
-            what: "check_status".to_owned(),
-            agent: Some("demo_agent".to_owned()),
-            arguments: Some("A".to_owned()),
-            result: Some(1),
-            failed: false,
-            span: "04d0c88e97fa2e13".to_owned(),
-        };
-        let explanation = ExplanationJson {
+    fn explanation(event: ShownJson) -> ExplanationJson {
+        ExplanationJson {
             run_id: "r".to_owned(),
             warning: warning(),
             events: vec![event],
@@ -192,10 +190,29 @@ mod tests {
             profile: "standard".to_owned(),
             settings: serde_json::Map::new(),
             silence: Vec::new(),
-        };
+        }
+    }
+
+    fn event() -> ShownJson {
+        ShownJson {
+            at: Some("2026-01-05T14:03:22.000Z".to_owned()),
+            what: "check_status".to_owned(),
+            agent: Some("demo_agent".to_owned()),
+            arguments: Some("A".to_owned()),
+            result: Some(1),
+            failed: false,
+            span: "04d0c88e97fa2e13".to_owned(),
+        }
+    }
+
+    // Given a call whose line is longer than a page is wide, what is equal stands below it; where nothing is cut, beside it.
+    #[test]
+    fn a_narrow_page_keeps_to_its_columns() {
+        let explanation = explanation(event());
+        let now = humantime::parse_rfc3339("2026-01-05T20:00:00Z").expect("a time");
         let page = |width, cuts| {
             let color = false;
-            explanation_page(Look { color, width, cuts }, &explanation)
+            explanation_page(Look { color, width, cuts }, &explanation, now)
         };
         let head = "▌   14:03:22Z  check_status  demo_agent";
         let rest = "arguments A · result 1  span 04d0c88e97fa2e13";
