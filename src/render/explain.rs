@@ -1,5 +1,6 @@
 //! The page that explains a warning.
 
+use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use super::text::{Look, Paint, clean, columns, pad};
@@ -7,6 +8,8 @@ use super::{barred, hanging, joined, moment, rule_and_count, sentence, severity_
 use crate::json::{ExplanationJson, ShownJson};
 
 /// Everything about why a warning was raised, with the dates of what was not today. Ends with a line break.
+///
+/// What would silence it is to be pasted, so that stands whole at the beginning of a line, behind no bar.
 #[must_use]
 pub fn explanation_page(look: Look, explanation: &ExplanationJson, now: SystemTime) -> String {
     let warning = &explanation.warning;
@@ -36,14 +39,14 @@ pub fn explanation_page(look: Look, explanation: &ExplanationJson, now: SystemTi
         let line = format!("{}: {}", clean(path), clean(&value.to_string()));
         lines.extend(hanging("  ", &line, look));
     }
-    lines.push(String::new());
-    lines.push(heading("What would silence it"));
+    let mut page = barred(look, paint, &lines);
+    let _ = write!(page, "\n{}\n", heading("What would silence it"));
     for way in &explanation.silence {
-        lines.extend(hanging("  ", &clean(&way.config), look));
-        let effect = hanging("      ", &clean(&way.effect), look);
-        lines.extend(effect.iter().map(|line| look.paint(Paint::Faint, line)));
+        let effect = hanging("    ", &clean(&way.effect), look).join("\n");
+        let effect = look.paint(Paint::Faint, &effect);
+        let _ = write!(page, "{}\n{effect}\n", clean(&way.config));
     }
-    barred(look, paint, &lines)
+    page
 }
 
 /// The events in columns: when, what, who, and what is equal. Where that has no room, what is equal gets a line of its own.
@@ -177,7 +180,8 @@ fn equal_parts(event: &ShownJson) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::samples::warning;
+    use crate::json::SilenceJson;
+    use crate::render::samples::{plain, warning};
 
     fn explanation(event: ShownJson) -> ExplanationJson {
         ExplanationJson {
@@ -203,6 +207,23 @@ mod tests {
             failed: false,
             span: "04d0c88e97fa2e13".to_owned(),
         }
+    }
+
+    // Given a narrow page on another day; what is to be pasted stands as it is, and the date of the call is told.
+    #[test]
+    fn configuration_can_be_pasted() {
+        let config = r#"detectors: {rules: {repeated_tool_call_exact_input: {calls: 15, calls_moving: 15}}}"#;
+        let mut explanation = explanation(event());
+        explanation.silence.push(SilenceJson {
+            config: config.to_owned(),
+            effect: "the rule speaks later, for every tool and agent".to_owned(),
+        });
+        let page = explanation_page(plain(40), &explanation, SystemTime::UNIX_EPOCH);
+        assert!(page.lines().any(|line| line == config), "{page}");
+        assert!(
+            page.contains("▌   2026-01-05 14:03:22Z  check_status"),
+            "{page}"
+        );
     }
 
     // Given a call whose line is longer than a page is wide, what is equal stands below it; where nothing is cut, beside it.
