@@ -212,7 +212,8 @@ mod tests {
     // Given a narrow page on another day; what is to be pasted stands as it is, and the date of the call is told.
     #[test]
     fn configuration_can_be_pasted() {
-        let config = r#"detectors: {rules: {repeated_tool_call_exact_input: {calls: 15, calls_moving: 15}}}"#;
+        let config =
+            "detectors: {rules: {repeated_tool_call_exact_input: {calls: 15, calls_moving: 15}}}";
         let mut explanation = explanation(event());
         explanation.silence.push(SilenceJson {
             config: config.to_owned(),

@@ -233,7 +233,8 @@ pub fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
-/// The text in lines of at most so many columns, broken at spaces; a word longer than a line is broken anywhere.
+/// The text in lines of at most so many columns, broken at spaces; a word longer than a line is broken behind a sign between its
+/// parts, or where it has none, anywhere.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(2);
@@ -257,8 +258,9 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         }
         for char in word.chars() {
             if taken + char_columns(char) > width {
-                lines.push(std::mem::take(&mut line));
-                taken = 0;
+                let rest = line.split_off(end_of_part(&line));
+                lines.push(std::mem::replace(&mut line, rest));
+                taken = columns(&line);
             }
             line.push(char);
             taken += char_columns(char);
@@ -266,6 +268,12 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     }
     lines.push(line);
     lines
+}
+
+/// Where a line may end that is full of one word: behind the last sign between parts of it, else at its end.
+fn end_of_part(line: &str) -> usize {
+    let sign = line.rfind(['.', '_', '/', '-', ':', ',']);
+    sign.map_or(line.len(), |sign| sign + 1)
 }
 
 /// A number that fits a narrow column: `950`, `12.4k`, `3.1M`, and be it absurd.
@@ -381,6 +389,10 @@ mod tests {
     fn sentences_wrap() {
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
         assert_eq!(wrap("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
+        assert_eq!(
+            wrap("a rules.calls_weak: 4", 12),
+            ["a", "rules.calls_", "weak: 4"]
+        );
         assert_eq!(wrap("", 10), [""]);
     }
 
