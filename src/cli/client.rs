@@ -153,7 +153,9 @@ impl Client {
         } else {
             format!("http://{}", with_port(address))
         };
-        let is_known = |url: &Url| ["http", "https"].contains(&url.scheme());
+        // A port alone would be read as the number of a host.
+        let is_port = address.bytes().all(|digit| digit.is_ascii_digit());
+        let is_known = |url: &Url| ["http", "https"].contains(&url.scheme()) && !is_port;
         let base = Url::parse(&text).ok().filter(is_known);
         let base = base.ok_or_else(|| {
             Failure::Other(format!(
@@ -634,6 +636,16 @@ mod tests {
             let expected = "and not one for telemetry?";
             assert!(why.contains("(4") && why.ends_with(expected), "{why}");
         }
+    }
+
+    /// Given a port alone, which a URL would take for a host, it is no address.
+    #[test]
+    fn a_port_alone_is_no_address() {
+        let Err(refused) = Client::new(&args("4319".to_owned())) else {
+            panic!("it is taken");
+        };
+        let expected = "`4319` is not an address such as 127.0.0.1:4319 or ";
+        assert!(refused.to_string().starts_with(expected), "{refused}");
     }
 
     /// Given a scheme that is not the daemon's, it is said which is wrong, and what to say in its place.
