@@ -112,7 +112,9 @@ fn installing_leaves_the_rest_alone() {
     let backup = dir.path().join("settings.json.before-eddy");
     assert_eq!(fs::read_to_string(&backup).expect("it is kept"), before);
 
-    change("claude-code", "--install", &settings);
+    assert!(said.starts_with("Entered into"), "{said}");
+    let said = change("claude-code", "--install", &settings);
+    assert!(said.starts_with("Already in"), "{said}");
     assert_eq!(fs::read_to_string(&settings).expect("it is there"), first);
     change("claude-code", "--uninstall", &settings);
     assert_eq!(fs::read_to_string(&settings).expect("it is there"), before);
@@ -139,7 +141,8 @@ fn installing_knows_its_own_name() {
             "",
         );
         assert!(output.status.success(), "{output:?}");
-        let text = fs::read_to_string(&settings).expect("it is there");
+        // What has nothing but our command goes with it.
+        let text = fs::read_to_string(&settings).unwrap_or_default();
         text.matches("eddy-1.2-linux").count()
     };
     let first = hooks("--install");
@@ -191,7 +194,8 @@ fn installing_takes_out_nothing_but_ours() {
     }
 }
 
-/// Given no settings yet, they are made for each program; a file that cannot be read is left alone, and named.
+/// Given no settings yet, they are made for each program, and go again with the command; a file that cannot be read is left alone,
+/// and named.
 #[test]
 fn installing_makes_the_file_or_leaves_it() {
     let dir = tempfile::tempdir().expect("a temporary directory");
@@ -211,8 +215,11 @@ fn installing_makes_the_file_or_leaves_it() {
         );
         let said = change(program, "--install", &settings);
         assert!(!said.contains("as it was before"), "{said}");
-        let folder = fs::read_dir(dir.path().join(program)).expect("it is there");
-        assert_eq!(folder.count(), 1, "no copy of what is our own");
+        let files = || fs::read_dir(dir.path().join(program)).expect("it is there");
+        assert_eq!(files().count(), 1, "no copy of what is our own");
+        let said = change(program, "--uninstall", &settings);
+        assert!(said.contains("the file is gone"), "{said}");
+        assert_eq!(files().count(), 0);
     }
     let broken = dir.path().join("broken.json");
     for (text, advice) in [

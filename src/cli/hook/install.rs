@@ -2,7 +2,7 @@
 //!
 //! The settings are the user's. What is not ours stays as it is, down to its blanks; what is about to change is shown; the
 //! file as it was before our command came into it, or before the first change where we do not know of that, stays beside it under
-//! the name `*.before-eddy`; a file that we cannot read is left alone.
+//! the name `*.before-eddy`; a file that holds nothing but our command goes with it; one that we cannot read is left alone.
 
 use std::fs;
 use std::io::{self, Write};
@@ -33,11 +33,17 @@ pub(super) fn install(program: Program, path: &Path, api: &ApiArgs) -> Result<()
         entries.push(RawValue::from_string(text).map_err(|error| file.unreadable(&error))?);
         file.set_entries(event, &entries)?;
     }
+    let is_there = file.is_as_it_was()?;
     let backup = file.save()?;
     let events: Vec<&str> = program.events().iter().map(|(event, _)| *event).collect();
     let settings = shell_word(&absolute(path)?);
+    let done = if is_there {
+        "Already in"
+    } else {
+        "Entered into"
+    };
     answer(&format!(
-        "Entered into {} for {}:\n\n  {}\n\n{}{}\nTo take it out again: eddy hook {} --uninstall --settings {settings}\n",
+        "{done} {} for {}:\n\n  {}\n\n{}{}\nTo take it out again: eddy hook {} --uninstall --settings {settings}\n",
         path.display(),
         events.join(", "),
         value_json(&entry, 1),
@@ -64,12 +70,16 @@ pub(super) fn uninstall(program: Program, path: &Path) -> Result<(), Failure> {
             path.display()
         ));
     }
-    let backup = file.save()?;
+    let rest = if file.is_ours_alone()? {
+        file.remove()?;
+        "Nothing else was in it, so the file is gone.\n".to_owned()
+    } else {
+        kept(file.save()?.as_deref())
+    };
     answer(&format!(
-        "Taken out of {}: {}\n{}",
+        "Taken out of {}: {}\n{rest}",
         path.display(),
-        from.join(", "),
-        kept(backup.as_deref())
+        from.join(", ")
     ))
 }
 
@@ -210,20 +220,47 @@ impl SettingsFile {
         set.map_err(|error| self.unreadable(&error))
     }
 
-    /// Writes the settings in place of what was there, all or nothing, and says where they are kept as they were before
-    /// that; where nothing changes, nothing is written.
-    fn save(&mut self) -> Result<Option<PathBuf>, Failure> {
+    /// What is to be written.
+    fn text(&mut self) -> Result<String, Failure> {
         if self.hooks.is_empty() {
             self.root.remove("hooks");
         } else {
             let set = self.root.set("hooks", self.hooks.json(1));
             set.map_err(|error| self.unreadable(&error))?;
         }
-        let text = self.root.json(0) + "\n";
-        if self.before.as_deref() == Some(text.as_str()) {
+        Ok(self.root.json(0) + "\n")
+    }
+
+    /// Whether nothing has changed.
+    fn is_as_it_was(&mut self) -> Result<bool, Failure> {
+        let text = self.text()?;
+        Ok(self.before == Some(text))
+    }
+
+    /// Where the file is kept as it was.
+    fn backup(&self) -> PathBuf {
+        beside(&self.path, "before-eddy")
+    }
+
+    /// Whether nothing is left of the file without our command, and nothing is known of it from before that.
+    fn is_ours_alone(&mut self) -> Result<bool, Failure> {
+        self.text()?;
+        Ok(self.root.is_empty() && !self.backup().exists())
+    }
+
+    fn remove(&self) -> Result<(), Failure> {
+        fs::remove_file(&self.path)
+            .map_err(|error| Failure::Other(format!("removing {}: {error}", self.path.display())))
+    }
+
+    /// Writes the settings in place of what was there, all or nothing, and says where they are kept as they were before
+    /// that; where nothing changes, nothing is written.
+    fn save(&mut self) -> Result<Option<PathBuf>, Failure> {
+        if self.is_as_it_was()? {
             return Ok(None);
         }
-        let backup = beside(&self.path, "before-eddy");
+        let text = self.text()?;
+        let backup = self.backup();
         let written = || -> io::Result<()> {
             if let Some(folder) = self.path.parent() {
                 fs::create_dir_all(folder)?;
