@@ -66,6 +66,10 @@ const RECORDINGS: [Recording; 4] = [
     },
 ];
 
+/// What the commands in its warnings lead to now.
+const OVER: &str =
+    "\nThe daemon of this demo has ended, and its runs with it; without `--exit` it serves on.\n";
+
 pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let directory = Directory::new()?;
     let settings = settings(&directory.0)?;
@@ -84,7 +88,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
         };
         if is_over {
             daemon.stop().await;
-            return Ok(());
+            return if args.exit { answer(OVER) } else { Ok(()) };
         }
         answer(&what_now(look, &daemon))?;
         until_stopped(daemon, asked, None).await
