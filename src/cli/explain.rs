@@ -12,6 +12,7 @@ use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer, answer_json};
 use super::reading::every_run;
 use super::{ConfigArgs, blocking, check};
+use crate::engine::RunState;
 use crate::json::{ExplanationJson, RunJson, hex_id, warning_id};
 use crate::render::explain::explanation_page;
 use crate::render::text::{Look, clean};
@@ -24,8 +25,8 @@ pub(super) struct ExplainArgs {
     /// Recorded telemetry to judge, instead of asking a daemon
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The run, where it is known: without it the daemon's runs are looked through
-    #[arg(long, value_name = "ID", conflicts_with = "files")]
+    /// The run, where it is known: without it all runs are looked through
+    #[arg(long, value_name = "ID")]
     run: Option<String>,
     #[command(flatten)]
     config: ConfigArgs,
@@ -87,7 +88,8 @@ fn judged(args: &ExplainArgs, warning: u64) -> Result<ExplanationJson, Failure> 
             policy.profile.as_str()
         ))
     };
-    let explained = runs.iter().find_map(|state| {
+    let is_asked = |state: &&RunState| args.run.as_deref().is_none_or(|run| &**state.id() == run);
+    let explained = runs.iter().filter(is_asked).find_map(|state| {
         let explanation = state.explain(warning, &policy)?;
         // Whoever has the files has the arguments.
         let shown = ExplanationJson::new(state.id(), &explanation, &policy);

@@ -5,7 +5,9 @@ use std::io;
 use std::time::SystemTime;
 
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
+use clap::builder::{
+    NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser,
+};
 use serde::Deserialize;
 
 use super::blocking;
@@ -25,7 +27,7 @@ pub(super) struct RunsArgs {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Only runs of these statuses, separated by commas
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["healthy", "warning", "likely_stuck", "failed", "blind"])]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = statuses())]
     status: Vec<String>,
     /// Only runs in which this agent took part, as one of the first sixteen
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
@@ -47,6 +49,14 @@ pub(super) struct RunArgs {
     json: bool,
     #[command(flatten)]
     api: ApiArgs,
+}
+
+/// The statuses, of which the one of two words may be written as it is shown.
+fn statuses() -> impl TypedValueParser<Value = String> {
+    let likely_stuck = PossibleValue::new("likely_stuck").aliases(["likely stuck", "likely-stuck"]);
+    let others = ["healthy", "warning", "failed", "blind"].map(PossibleValue::new);
+    PossibleValuesParser::new(others.into_iter().chain([likely_stuck]))
+        .map(|status| status.replace([' ', '-'], "_"))
 }
 
 impl RunsArgs {
@@ -79,6 +89,12 @@ pub(super) fn runs(args: &RunsArgs) -> Result<(), Failure> {
         let look = Look::of(&io::stdout());
         answer(&runs_table(look, &runs, SystemTime::now()))?;
     }
+    if runs.is_empty() && args.status.is_empty() && args.agent.is_none() {
+        remark(format_args!(
+            "In the shell from which an agent is started, `eddy doctor{}` says whether its telemetry comes here.",
+            args.api.flags()?
+        ));
+    }
     if more {
         remark(format_args!("There are more: {}", args.for_more()?));
     }
@@ -86,23 +102,22 @@ pub(super) fn runs(args: &RunsArgs) -> Result<(), Failure> {
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
-    if [".", ".."].contains(&&*args.id) {
-        let scheme = if args.api.api.contains("://") {
-            ""
-        } else {
-            "http://"
-        };
-        return Err(Failure::Other(format!(
-            "no URL names a run that is called `{0}`: `curl --path-as-is {scheme}{1}/v1/runs/{0}` shows it",
-            args.id, args.api.api
-        )));
-    }
     let client = Client::new(&args.api)?;
-    let run: RunJson = blocking(async { Ok(client.get(&["v1", "runs", &args.id], &[]).await?) })?;
+    let run = blocking(one(&client, &args.id))?;
     if args.json {
         return answer_json(&run);
     }
     answer(&run_page(Look::of(&io::stdout()), &run))
+}
+
+async fn one(client: &Client, id: &str) -> Result<RunJson, Failure> {
+    if ![".", ".."].contains(&id) {
+        return Ok(client.get(&["v1", "runs", id], &[]).await?);
+    }
+    // In a URL, these would be places in it.
+    let runs = every_run(client).await?;
+    let run = runs.into_iter().find(|run| run.run_id == id);
+    run.ok_or_else(|| Failure::Other(format!("no run `{id}`: `eddy runs` shows which there are")))
 }
 
 /// Pages of runs that are looked through where all runs are asked for: a hundred thousand runs.
@@ -172,6 +187,10 @@ mod tests {
             (
                 "runs --limit 3 --api 127.0.0.1:1 --status failed,blind --agent=-it's",
                 r"eddy runs --limit 15 --status failed,blind --agent='-it'\''s' --api 127.0.0.1:1",
+            ),
+            (
+                "runs --status likely-stuck",
+                "eddy runs --limit 100 --status likely_stuck",
             ),
             (
                 "runs --api https://[::1]:1 --ca-file /a/ca.pem",

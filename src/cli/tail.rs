@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::blocking;
 use super::client::{ApiArgs, Client, Unanswered};
@@ -70,6 +71,9 @@ async fn follow(args: &TailArgs, reader: &mut Reader) -> Result<(), Failure> {
                 if !connected_once && args.after.is_none() && io::stdout().is_terminal() {
                     remark("Following from now on; `--after 0` shows what is kept.");
                 }
+                if let Some(run) = args.run.as_ref().filter(|_| !connected_once) {
+                    ask_for(&client, run).await;
+                }
                 connected_once = true;
                 let mut events = Events::default();
                 while let Ok(Some(bytes)) = response.chunk().await {
@@ -102,6 +106,16 @@ async fn follow(args: &TailArgs, reader: &mut Reader) -> Result<(), Failure> {
         tokio::time::sleep(RECONNECT_PAUSE).await;
         // The files of the connection may be other ones by now, as a token that follows another is, or half of them be written.
         client = Client::new(&args.api).unwrap_or(client);
+    }
+}
+
+/// Says where there is no such run, or none yet: who mistyped its id would wait for nothing.
+async fn ask_for(client: &Client, run: &str) {
+    let known: Result<IgnoredAny, _> = client.get(&["v1", "runs", run], &[]).await;
+    if let Err(Unanswered::Refused(_)) = known {
+        remark(format_args!(
+            "There is no run `{run}` so far; waiting for its warnings. `eddy runs` shows which there are."
+        ));
     }
 }
 

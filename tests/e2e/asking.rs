@@ -1,8 +1,9 @@
 //! What a daemon that runs says when it is asked why, and what it has learned.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -151,18 +152,74 @@ fn commands_that_are_shown_lead_to_the_daemon() {
         let count = all.as_array().expect("a list").len().to_string();
         let all = output_of(eddy().args(["runs", "-n", &count, "--api", &api]));
         assert_eq!(String::from_utf8_lossy(&all.stderr), "");
-        for (api, url) in [
-            ("127.0.0.1:1", "http://127.0.0.1:1"),
-            ("https://[::1]:1", "https://[::1]:1"),
-        ] {
-            let named = output_of(eddy().args(["run", ".", "--api", api]));
-            let said = String::from_utf8_lossy(&named.stderr);
-            assert!(
-                said.contains(&format!("curl --path-as-is {url}/v1/runs/.")),
-                "{said}"
-            );
-        }
     });
+}
+
+/// Given names of runs that would be places in a URL, the run is shown, or it is said that there is none.
+#[test]
+fn a_run_may_have_the_name_of_a_place() {
+    let data = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(data.path());
+    let told = daemon.post(
+        "/v1/guard/message",
+        r#"{"run_id":"..","kind":"user","text":"go on"}"#,
+    );
+    assert_eq!(told.0, 200, "{told:?}");
+    let api = daemon.api.to_string();
+    let asked = |id: &str| output_of(eddy().args(["run", id, "--json", "--api", &api]));
+    // The guard answers before it is on disk.
+    let shown = until(async || serde_json::from_slice::<Value>(&asked("..").stdout).ok());
+    assert_eq!(runtime().block_on(shown)["run_id"], "..");
+    let missing = asked(".");
+    let said = String::from_utf8_lossy(&missing.stderr);
+    assert!(said.contains("no run `.`"), "{said}");
+    assert_eq!(missing.status.code(), Some(1));
+}
+
+/// Given a daemon that knows no run yet, a list says how to find out why; a tail of a run that is not there says so, and waits.
+#[test]
+fn nothing_to_show_is_said() {
+    let data = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(data.path());
+    let api = daemon.api.to_string();
+    let none = output_of(eddy().args(["runs", "--api", &api]));
+    let said = String::from_utf8_lossy(&none.stderr);
+    assert!(
+        said.contains(&format!("`eddy doctor --api {api}`")),
+        "{said}"
+    );
+    let mut tail = eddy();
+    tail.args(["tail", "--run", "typo", "--api", &api]);
+    let mut tail = tail.stderr(Stdio::piped()).spawn().expect("it starts");
+    let said = BufReader::new(tail.stderr.take().expect("it is piped"));
+    let said = said.lines().next().expect("a line").expect("UTF-8");
+    assert!(said.contains("no run `typo` so far"), "{said}");
+    assert!(tail.try_wait().expect("it can be asked").is_none());
+    tail.kill().expect("it is there");
+    tail.wait().expect("it is there");
+}
+
+/// A run of six equal calls, as a line of events.
+pub(crate) fn stuck(run_id: &str) -> String {
+    let call = r#""kind":"tool_call","agent":"a","tool":"t","input":{"q":1},"output":"same""#;
+    let calls: Vec<String> = (0..6).map(|i| format!(r#"{{"i":{i},{call}}}"#)).collect();
+    format!(r#"{{"run_id":"{run_id}","events":[{}]}}"#, calls.join(","))
+}
+
+/// Given recorded runs, a warning is explained by the run that is named, and by no other.
+#[test]
+fn a_recorded_warning_may_be_asked_for_by_its_run() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("runs.events.jsonl");
+    fs::write(&path, stuck("r")).expect("written");
+    let judged = output_of(eddy().arg("check").arg(&path).arg("--json"));
+    let judged: Value = serde_json::from_slice(&judged.stdout).expect("JSON");
+    let id = &judged["runs"][0]["warnings"][0]["id"];
+    let id = id.as_str().expect("a warning");
+    for (run, code) in [("r", 0), ("another", 1)] {
+        let explained = output_of(eddy().args(["explain", id, "--run", run]).arg(&path));
+        assert_eq!(explained.status.code(), Some(code), "{explained:?}");
+    }
 }
 
 /// Given a daemon that is heard from, then answers that it cannot for now, and then can again, a tail waits, says so once, and
