@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::asking::stuck;
 use super::support::{Recording, eddy, recordings, to_nobody};
 
 /// Loops that the telemetry of a recording cannot show, and why.
@@ -242,6 +243,22 @@ fn runs_without_tool_telemetry_are_blind() {
         let page = output.expect("the program runs").stdout;
         let says_why = String::from_utf8_lossy(&page).contains("loops cannot be seen");
         assert_eq!(says_why, expected == "blind", "{}", recording.name);
+    }
+}
+
+/// Given more runs with warnings than a person reads at once, the rest is counted, and shown where that is asked for.
+#[test]
+fn all_runs_are_shown_where_that_is_asked() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("runs.events.jsonl");
+    let runs: Vec<String> = (0..12).map(|run| stuck(&format!("r{run}"))).collect();
+    std::fs::write(&path, runs.join("\n")).expect("written");
+    for (flags, pages, rest) in [(&[][..], 10, true), (&["--all"], 12, false)] {
+        let output = eddy().arg("check").arg(&path).args(flags).output();
+        let page = String::from_utf8(output.expect("the program runs").stdout).expect("UTF-8");
+        assert_eq!(page.matches("\nrun r").count(), pages, "{page}");
+        let said = page.contains("… and 2 more runs with warnings or blind; --all");
+        assert_eq!(said, rest, "{page}");
     }
 }
 

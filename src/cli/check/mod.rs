@@ -39,9 +39,12 @@ pub(super) struct CheckArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     config: ConfigArgs,
-    /// Exit with code 3 if any run scores less than N, 0 to 100, and with 1 if there is no run
+    /// Exit with code 3 if any run scores less than N, 0 to 100, or is blind, and with 1 if there is no run
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=100))]
     fail_below: Option<u32>,
+    /// Show every run that has warnings or is blind, not the first ten alone
+    #[arg(long)]
+    all: bool,
     /// Print a JSON object
     #[arg(long)]
     json: bool,
@@ -121,15 +124,16 @@ fn show(args: &CheckArgs, reader: &files::Reader, runs: &[RunJson]) -> Result<()
     // Why nothing can be seen of a blind run stands on its page.
     let tells = |run: &&RunJson| !run.warnings.is_empty() || run.status == Status::Blind.name();
     let told: Vec<&RunJson> = runs.iter().filter(tells).collect();
-    for run in told.iter().take(PAGES_MAX) {
+    let shown = if args.all { told.len() } else { PAGES_MAX };
+    for run in told.iter().take(shown) {
         page.push('\n');
         page.push_str(&run_page(look, run));
     }
-    if told.len() > PAGES_MAX {
-        let rest = told.len() - PAGES_MAX;
+    if told.len() > shown {
+        let rest = told.len() - shown;
         let _ = writeln!(
             page,
-            "\n… and {} with warnings or blind; --json shows all of them.",
+            "\n… and {} with warnings or blind; --all shows them too.",
             counted(rest as u64, "more run")
         );
     }
@@ -217,6 +221,7 @@ mod tests {
             files: files.iter().map(recorded).collect(),
             config: ConfigArgs::default(),
             fail_below: None,
+            all: false,
             json: false,
             shuffle: None,
         }
