@@ -40,7 +40,7 @@ pub struct RunJson {
     pub lowest_score: u32,
     /// Tool calls that were executed.
     pub tool_calls: u64,
-    /// Calls that the guard kept from being executed.
+    /// Calls that the guard refused.
     pub skipped_calls: u64,
     /// Tokens that these would have cost, by the calls of their loops that were made.
     #[serde(default)]

@@ -134,7 +134,7 @@ fn also_seen(warning: &WarningJson, leading: &WarningJson) -> String {
     text
 }
 
-/// What the calls that were not made would have cost, where it can be estimated.
+/// What the refused calls would have cost, where it can be estimated.
 fn saved(run: &RunJson) -> Option<String> {
     let tokens = short_number(run.saved_tokens_estimate);
     let cost = money(run.saved_cost_usd_estimate);

@@ -111,17 +111,17 @@ pub(super) const SHARD_COUNTERS: &[Number<shard::Counters>] = &[
     ),
     (
         "guard_skipped_calls_total",
-        "Calls that were not made because of the guard.",
+        "Calls that the guard refused.",
         |of| of.guard.saved_calls.value(),
     ),
     (
         "guard_saved_tokens_estimate_total",
-        "Tokens that the skipped calls would have cost, by the calls of their loops that were made.",
+        "Tokens that the refused calls would have cost, by the calls of their loops that were made.",
         |of| of.guard.saved_tokens.value(),
     ),
     (
         "guard_saved_cost_microusd_estimate_total",
-        "What the skipped calls would have cost, by the calls of their loops that were made, in millionths of a US dollar.",
+        "What the refused calls would have cost, by the calls of their loops that were made, in millionths of a US dollar.",
         |of| of.guard.saved_cost_microusd.value(),
     ),
     ("runs_created_total", "Runs begun.", |of| {
