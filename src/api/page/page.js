@@ -275,7 +275,7 @@ async function list(query) {
   } else if (status || agent || page_token) {
     shown.push(element("p", "No such runs."));
   } else {
-    const doctor = element("code", "eddy doctor");
+    const doctor = element("code", `eddy doctor${apiFlag()}`);
     const hint = ["In the shell from which an agent is started, ", doctor, " says whether its telemetry comes here."];
     shown.push(element("p", ["No runs yet. ", ...hint]));
   }
@@ -543,7 +543,9 @@ async function show() {
   known = isKnown ? at : "";
   const before = main.dataset.place;
   if (here === before) {
+    const wasLocked = isLocked();
     fill(main, shown.filter(Boolean));
+    if (wasLocked && !isLocked()) main.querySelector("h1")?.focus();
   } else {
     const focused = document.activeElement?.getAttribute("href");
     scrolled.set(before, scrollY);
