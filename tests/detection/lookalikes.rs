@@ -247,6 +247,55 @@ fn long_rounds_of_calls() {
     check(&hourly, &[]);
 }
 
+/// Given files that are read again and again, in another order each time and with searches between them, nine in a row that are
+/// read for the third time are a standstill, for who has no tool but a shell, too. Files that are changed after they were read are
+/// none, nor those that a user asks for in each turn, nor sixty files.
+#[test]
+fn many_files_gone_through_again() {
+    let words = "anchor bridge canal delta eddy ford gorge harbour inlet jetty kelp lagoon mouth narrows oxbow pool";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    for by_shell in [false, true] {
+        let look = |tool: &str, asked: &str, text: &str| {
+            let text = format!(
+                "{text}, all that is known of the {asked} and of the boats that pass it by night"
+            );
+            if by_shell {
+                call("bash", &format!("{tool} {asked}"), &text)
+            } else {
+                call(tool, asked, &text)
+            }
+        };
+        let file =
+            |word: &str, number: usize| look("read_file", &format!("src/{word}_{number}.py"), word);
+        // Each round has them in another order.
+        let round = |number: usize| -> Vec<Value> {
+            let read = |nth: usize| {
+                let word = words[nth ^ number];
+                let found = (nth % 5 == 4)
+                    .then(|| look("grep", ["boats", "tide", "rope"][nth / 5], "ford"));
+                [Some(file(word, 1)), found].into_iter().flatten()
+            };
+            (0..words.len()).flat_map(read).collect()
+        };
+        let rounds = |count: usize| (0..count).flat_map(round).collect::<Vec<_>>();
+        check(&rounds(2), &[]);
+        check(&rounds(3), &["no_progress"]);
+        let user = json!({"kind": "user_message"});
+        let turn = |number: usize| [vec![user.clone()], round(number)].concat();
+        check(&(0..4).flat_map(turn).collect::<Vec<_>>(), &[]);
+        let edited = |number: usize| {
+            let edit = move |(nth, read): (usize, Value)| {
+                let input = format!("src/x_{nth}.py: line {number}");
+                [read, call("edit_file", &input, "The file was changed.")]
+            };
+            round(number).into_iter().enumerate().flat_map(edit)
+        };
+        check(&(0..4).flat_map(edited).collect::<Vec<_>>(), &[]);
+        let many = (0..4).flat_map(|number| words.iter().map(move |word| file(word, number)));
+        check(&many.collect::<Vec<_>>(), &[]);
+    }
+}
+
 /// Given wholly other words and the same long answer, it is stagnation; a batch that is acknowledged is not.
 #[test]
 fn the_same_answer_to_other_questions() {

@@ -56,6 +56,13 @@ impl Tags {
         tag.0.is_some_and(|tag| !holds(&self.0, tag))
     }
 
+    /// Whether a call is among so many of the newest ones often enough for this to be its third time at least.
+    pub(crate) fn hold_twice(&self, tag: Tag, calls: usize) -> bool {
+        let newest = || self.0.iter().rev().take(calls);
+        let same = |tag: u16| newest().filter(move |other| **other == tag);
+        tag.0.is_some_and(|tag| same(tag).nth(ROUNDS - 2).is_some())
+    }
+
     /// The length of the shortest round, of those asked for, that the newest call closes for the third time. It is not made of
     /// rounds that are shorter than those asked for.
     pub(crate) fn goes_round(&self, newest: Tag, periods: RangeInclusive<usize>) -> Option<usize> {

@@ -4,7 +4,9 @@
 //! A tool called at least three times with no state update and no memory write between its calls (LoopLens manual; looked at
 //! between consecutive calls, so that one early update does not silence the rule). Where progress is known: three rounds of
 //! calls of a tool, one after the other, that brought nothing new: the old result of an old question, an empty result, or an
-//! error. And a plan (`TodoWrite`, `update_plan`) that is written nine times with no other call in between.
+//! error. Nine calls in a row, of those that were not made lately, that were each made twice before in this turn and brought the
+//! same, in whatever order, and nothing new came up meanwhile. And a plan (`TodoWrite`, `update_plan`) that is written nine times
+//! with no other call in between.
 //!
 //! # Why it matters
 //! The run costs time and money and is no nearer to its goal.
@@ -33,6 +35,8 @@ use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::outcome::Outcome;
+use crate::engine::fold::tags::Tag;
+use crate::engine::hash::mix;
 use crate::engine::policy::{Policy, ToolCounts};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
@@ -65,6 +69,9 @@ fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
         return merely_plans(fold, judged, settings);
     }
     let asked = Asked::of(fold, judged);
+    if asked.is_another() && is_asked_thirdly(fold, judged) {
+        return goes_through_again(fold, judged, settings);
+    }
     let tool = judged.tool_hash;
     if stands_aside(fold, judged, &asked) {
         // It may have changed something that the telemetry does not show: one call more is needed.
@@ -126,6 +133,37 @@ fn merely_plans(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
     tally.add(judged);
     let enough = tally.count >= settings.calls.saturating_mul(PLANS);
     enough.then(|| Finding::of_calls(tally, tool, judged))
+}
+
+/// What tells the count of what is asked for the third time from that of the tool's other calls.
+const THIRDLY: u64 = 0x0074_6869_7264_6c79;
+
+/// How many times as many calls it takes: who reads a few things for the third time may do so for each of several others.
+const GONE_THROUGH: u32 = 3;
+
+/// Whether the same was asked twice in this turn, longer ago than the newest calls, and answered the same.
+fn is_asked_thirdly(fold: &Fold, judged: &Judged<'_>) -> bool {
+    let is_old = judged.outcome == Outcome::Stale && !judged.is_terse();
+    let of_turn = judged.number.saturating_sub(fold.totals.turn_at) as usize;
+    is_old && !judged.stands_aside() && fold.tags.hold_twice(Tag::of(fold, judged), of_turn)
+}
+
+/// Whether many things are asked for the third time, one after the other in whatever order, and nothing new comes up meanwhile.
+fn goes_through_again(
+    fold: &mut Fold,
+    judged: &Judged<'_>,
+    settings: &ToolCounts,
+) -> Option<Finding> {
+    let totals = &fold.totals;
+    let changed_at = totals.news_at.max(totals.acted_at).max(totals.write_at);
+    let tally = fold.tallies.of(RULE, mix(judged.tool_hash, THIRDLY));
+    tally.begin_at(changed_at);
+    if tally.has_counted_round(judged) {
+        return None;
+    }
+    tally.add(judged);
+    let enough = tally.count >= settings.calls.saturating_mul(GONE_THROUGH);
+    enough.then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
 /// Whether the question of a call was asked before.
