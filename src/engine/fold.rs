@@ -15,7 +15,7 @@ pub(super) mod handed;
 pub(super) mod headway;
 mod hunting;
 pub(super) mod ids;
-mod in_vain;
+pub(super) mod in_vain;
 pub(crate) mod judge;
 mod long_poll;
 pub(crate) mod marks;

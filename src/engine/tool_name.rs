@@ -80,6 +80,9 @@ const HANDS_OUT: [&str; 9] = [
 /// Words of tools that wait.
 const WAITS: [&str; 3] = ["wait", "sleep", "poll"];
 
+/// Words of tools that work a page or a screen.
+const PRESSES: [&str; 3] = ["click", "press", "tap"];
+
 /// Words of tools that look for what should not be there.
 const FAULTS: [&str; 11] = [
     "console",
@@ -163,6 +166,11 @@ pub(crate) fn searches(tool: &str) -> bool {
 /// Whether a tool is one for waiting.
 pub(crate) fn waits(tool: &str) -> bool {
     has_one_of(tool, &WAITS)
+}
+
+/// Whether a tool works a page or a screen.
+pub(crate) fn presses(tool: &str) -> bool {
+    has_one_of(tool, &PRESSES)
 }
 
 /// Whether a tool looks for faults, so that nothing found is what was hoped for. One that acts (`fix_errors`, `send_warnings`) does

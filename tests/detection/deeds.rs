@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{check, checked, later};
+use crate::support::{check, checked, is_warned_of, later};
 
 fn made(tool: &str, input: &Value, output: &Value) -> Value {
     json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": input, "output": output})
@@ -71,6 +71,60 @@ fn clicks_that_show_the_page_as_it_was() {
         })
         .collect();
     check(&events, &AGAIN);
+}
+
+/// Given clicks, keys and scrolling by ever other names and places, behind all of which the page stays as it was, they come to
+/// nothing. A form whose fields the page does not show, one that shows them, pages of a list, and boxes of which each click is
+/// merely acknowledged are work, and so are records that are made with the same long word for it.
+#[test]
+fn pages_that_stay_as_they_were_whatever_is_pressed() {
+    let page = "Checkout. Your cart holds two tickets for the ferry. Choose how to pay. ".repeat(5);
+    let ways = [
+        "#pay",
+        "button.pay",
+        "form > button",
+        "text=Pay now",
+        ".primary",
+        "input[type=submit]",
+        "#box button",
+    ];
+    let show = |text: &str| {
+        [
+            json!(text),
+            json!({"url": "https://shop.example/pay", "text": text}),
+        ]
+    };
+    let picture =
+        json!([{"type": "image", "source": {"type": "base64", "data": "iVBORw0KGgo7".repeat(30)}}]);
+    let click = |way: &str, shown: &Value| made("browser_click", &json!({"selector": way}), shown);
+    for shown in show(&page).into_iter().chain([picture]) {
+        let pressed = |at: usize| match at % 3 {
+            1 => made("browser_press_key", &json!({"key": THINGS[at]}), &shown),
+            _ => click(ways[at], &shown),
+        };
+        check(&(0..7).map(pressed).collect::<Vec<_>>(), &["no_progress"]);
+        let at_place = |at: usize| {
+            let place = json!({"action": "left_click", "coordinate": [500 + 9 * at, 300 + 7 * at]});
+            made("computer", &place, &shown)
+        };
+        assert!(is_warned_of(&(0..7).map(at_place).collect::<Vec<_>>()));
+        let typed = |at: usize| {
+            made(
+                "browser_type",
+                &json!({"selector": ways[at], "text": THINGS[at]}),
+                &shown,
+            )
+        };
+        check(&(0..7).map(typed).collect::<Vec<_>>(), &[]);
+        let saved = |at: usize| made("create_contact", &json!({"name": THINGS[at]}), &shown);
+        check(&(0..7).map(saved).collect::<Vec<_>>(), &[]);
+    }
+    let turned = |at: usize| click("a.next", &json!(format!("{page} {}", THINGS[at])));
+    check(&(0..7).map(turned).collect::<Vec<_>>(), &[]);
+    for word in [json!("clicked"), json!({"ok": true})] {
+        let chosen = |at: usize| click(&format!("#box-{}", THINGS[at]), &word);
+        check(&(0..7).map(chosen).collect::<Vec<_>>(), &[]);
+    }
 }
 
 /// Given a check that says no in the same way after each of many tries, that is a loop; one that says yes at last is not, nor are
@@ -594,11 +648,11 @@ fn deeds_after_each_of_which_the_same_is_seen() {
             })
             .collect()
     };
-    let is_warned_of = |events: &[Value]| {
+    let is_found = |events: &[Value]| {
         let answer = checked("", events).to_string();
         answer.contains("repeated_tool_call_exact_input")
     };
-    assert!(is_warned_of(&edits(&|_| lines.clone())));
+    assert!(is_found(&edits(&|_| lines.clone())));
     check(&edits(&|at| format!("{lines}# {}", "x".repeat(at))), &[]);
     let clicks: Vec<_> = (0..12)
         .flat_map(|at| {
@@ -610,7 +664,7 @@ fn deeds_after_each_of_which_the_same_is_seen() {
             [click, made("get_screen", &json!({}), &json!(lines))]
         })
         .collect();
-    assert!(is_warned_of(&clicks));
+    assert!(is_found(&clicks));
     let letters: Vec<_> = (0..12)
         .flat_map(|at| {
             let to = json!({"to": format!("{}@mail.example", THINGS[at % 4]), "text": format!("Dear customer {at}")});

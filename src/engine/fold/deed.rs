@@ -5,11 +5,12 @@
 //! page that is shown behind a click as it was shown before it tells that the click did nothing. And an order, an issue, or a row
 //! that is made with the very same words is made twice, though its number is a new one each time.
 
-use crate::engine::event::Value;
+use crate::engine::event::{Manner, Value};
 use crate::engine::tool_name;
 use crate::engine::window::calls::Call;
 
-use super::outcome::ACKNOWLEDGEMENT_BYTES_MAX;
+use super::judge::Judged;
+use super::outcome::{ACKNOWLEDGEMENT_BYTES_MAX, Outcome};
 use super::trend::Trend;
 use super::{Fold, batch};
 
@@ -24,6 +25,17 @@ const SAID_BYTES_MIN: u32 = 48;
 const INSERTS: &str = "\"insert into ";
 
 impl Fold {
+    /// Whether the same page is shown behind a call as before it, and it did not merely look. What is filled in may not be shown.
+    pub(crate) fn leaves_page(&self, judged: &Judged<'_>) -> bool {
+        let sample = judged.call.input.sample();
+        let fills_in = || FILLED_IN.iter().any(|name| sample.contains(name));
+        let shows_the_same = |shown| self.shows_the_same(judged.tool_hash, judged.call, shown);
+        judged.outcome == Outcome::Stale
+            && judged.call.manner != Manner::Looks
+            && judged.call.output.value().is_some_and(shows_the_same)
+            && !fills_in()
+    }
+
     /// Whether what a call shows is what the newest call showed: the same page, behind what was done as before it.
     pub(super) fn shows_the_same(&self, tool: u64, call: &Call<'_>, shown: &Value) -> bool {
         let sent = call.input.value().map_or(0, |value| value.bytes);
@@ -35,6 +47,9 @@ impl Fold {
         })
     }
 }
+
+/// Names of arguments that hold what is filled in.
+const FILLED_IN: [&str; 2] = ["\"text\":", "\"value\":"];
 
 /// Whether a call makes again what the same call before has made: of what came back nothing but the numbers is new.
 pub(super) fn makes_again(call: &Call<'_>, trend: Option<&Trend>, before: Option<&Trend>) -> bool {

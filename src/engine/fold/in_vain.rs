@@ -62,7 +62,7 @@ fn is_of(look: &str, deed: &str) -> bool {
 }
 
 /// Whether a deed is done at a place of a screen.
-fn is_at_place(deed: &str) -> bool {
+pub(crate) fn is_at_place(deed: &str) -> bool {
     (deed.contains("\"x\":") && deed.contains("\"y\":")) || deed.contains("\"coordinate\":")
 }
 

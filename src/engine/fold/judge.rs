@@ -323,7 +323,12 @@ impl Fold {
             || call.manner.writes() && key.is_some() && !self.recent.of_key(key).any(done);
         match call.output.value() {
             Some(value) if value.empty => Outcome::Empty,
-            Some(value) if written() && self.shows_the_same(tool, call, value) => Outcome::Stale,
+            Some(value)
+                if self.shows_the_same(tool, call, value)
+                    && (written() || !self.answers_anew(key, value)) =>
+            {
+                Outcome::Stale
+            }
             // What is written changes something, whatever is answered.
             _ if written() => Outcome::Fresh,
             Some(value)

@@ -4,9 +4,10 @@
 //! A tool called at least three times with no state update and no memory write between its calls (LoopLens manual; looked at
 //! between consecutive calls, so that one early update does not silence the rule). Where progress is known: three rounds of
 //! calls of a tool, one after the other, that brought nothing new: the old result of an old question, an empty result, or an
-//! error. Nine calls in a row, of those that were not made lately, that were each made twice before in this turn and brought the
-//! same, in whatever order, and nothing new came up meanwhile. And a plan (`TodoWrite`, `update_plan`) that is written nine times
-//! with no other call in between.
+//! error. Nine calls in a row, of those that were not made lately, that were each made twice before in this turn and brought
+//! the same, in whatever order, and nothing new came up meanwhile. Six calls, of which the first clicks or presses something,
+//! behind which the page is the same as before them. And a plan (`TodoWrite`, `update_plan`) that is written nine times with no
+//! other call in between.
 //!
 //! # Why it matters
 //! The run costs time and money and is no nearer to its goal.
@@ -33,11 +34,13 @@
 
 use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
+use crate::engine::fold::in_vain::is_at_place;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::tags::Tag;
 use crate::engine::hash::mix;
 use crate::engine::policy::{Policy, ToolCounts};
+use crate::engine::tool_name;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 
@@ -71,6 +74,9 @@ fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
     let asked = Asked::of(fold, judged);
     if asked.is_another() && is_asked_thirdly(fold, judged) {
         return goes_through_again(fold, judged, settings);
+    }
+    if let Some(finding) = stays_at_page(fold, judged, settings) {
+        return Some(finding);
     }
     let tool = judged.tool_hash;
     if stands_aside(fold, judged, &asked) {
@@ -163,6 +169,30 @@ fn goes_through_again(
     }
     tally.add(judged);
     let enough = tally.count >= settings.calls.saturating_mul(GONE_THROUGH);
+    enough.then(|| Finding::of_calls(tally, judged.tool_hash, judged))
+}
+
+/// What tells the count of what is done while a page stays as it is.
+const PAGE: u64 = 0x7061_6765;
+
+/// Whether clicks and the like, and what else is tried between them, leave a page as it is.
+fn stays_at_page(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> Option<Finding> {
+    if judged.stands_aside() || !fold.leaves_page(judged) {
+        return None;
+    }
+    let key = mix(judged.result?, PAGE);
+    let presses = tool_name::presses(judged.tool) || is_at_place(judged.call.input.sample());
+    if !presses && !fold.tallies.has(RULE, key) {
+        return None;
+    }
+    let news_at = fold.totals.news_at;
+    let tally = fold.tallies.of(RULE, key);
+    tally.begin_at(news_at);
+    if tally.has_counted_round(judged) {
+        return None;
+    }
+    tally.add(judged);
+    let enough = tally.count >= settings.calls_moving.unwrap_or(settings.calls);
     enough.then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
