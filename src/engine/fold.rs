@@ -25,6 +25,7 @@ mod packing;
 pub(super) mod question;
 pub(crate) mod recent;
 mod recovery;
+mod rewriting;
 pub(crate) mod speech;
 mod starting;
 pub(crate) mod tags;

@@ -80,6 +80,9 @@ const HANDS_OUT: [&str; 9] = [
 /// Words of tools that wait.
 const WAITS: [&str; 3] = ["wait", "sleep", "poll"];
 
+/// Words of tools that write the whole of a text.
+const WHOLE: [&str; 3] = ["write", "save", "overwrite"];
+
 /// Words of tools that work a page or a screen.
 const PRESSES: [&str; 3] = ["click", "press", "tap"];
 
@@ -166,6 +169,11 @@ pub(crate) fn searches(tool: &str) -> bool {
 /// Whether a tool is one for waiting.
 pub(crate) fn waits(tool: &str) -> bool {
     has_one_of(tool, &WAITS)
+}
+
+/// Whether a tool writes the whole of a text, in the place of what was there.
+pub(crate) fn writes_whole(tool: &str) -> bool {
+    has_one_of(tool, &WHOLE)
 }
 
 /// Whether a tool works a page or a screen.

@@ -614,6 +614,94 @@ fn plans_that_are_never_begun() {
     check(&agents, &[]);
 }
 
+/// Given one text that is written in other words again and again while nothing else is done but to look at it, that is a
+/// standstill. One that grows part by part, a list whose items are ticked off or done, parts in files of their own, a text that
+/// is written anew after each test or when a user asks for it, and notes that are added are work.
+#[test]
+fn texts_that_are_written_in_other_words() {
+    let plan = |at: usize| {
+        let verbs = ["Read", "Study", "Go through", "Examine", "Look at"];
+        let tests = [
+            "a failing test",
+            "a test that shows it",
+            "a regression test",
+        ];
+        let (verb, test) = (verbs[at * 3 % 5], tests[at % 3]);
+        format!(
+            "# Plan\n1. {verb} the importer\n2. Write {test}\n3. {verb} the parser\n4. {} the dates\n",
+            THINGS[at]
+        )
+    };
+    let bytes = |text: &str| {
+        [
+            json!("ok"),
+            json!({"path": "plan.md", "written": text.len()}),
+        ]
+    };
+    for nth in [0, 1] {
+        let write = |path: &str, text: &str| {
+            let input = json!({"path": path, "content": text});
+            made("write_file", &input, &bytes(text)[nth])
+        };
+        let plans = |more: &dyn Fn(usize) -> Option<Value>| -> Vec<Value> {
+            let round = |at: usize| {
+                [Some(write("plan.md", &plan(at))), more(at)]
+                    .into_iter()
+                    .flatten()
+            };
+            (0..8).flat_map(round).collect()
+        };
+        let look = |at: usize| made("read_file", &json!({"path": "plan.md"}), &json!(plan(at)));
+        check(&plans(&|_| None), &["no_progress"]);
+        check(&plans(&|at| Some(look(at))), &["no_progress"]);
+        let test = |at: usize| {
+            made(
+                "run_tests",
+                &json!({}),
+                &json!(format!("{} failed, {at} passed", 9 - at)),
+            )
+        };
+        check(&plans(&|at| Some(test(at))), &[]);
+        check(&plans(&|_| Some(json!({"kind": "user_message"}))), &[]);
+        let grown = |at: usize| write("plan.md", &(0..=at).map(plan).collect::<String>());
+        check(&(0..8).map(grown).collect::<Vec<_>>(), &[]);
+        let ticked = |at: usize| {
+            let item =
+                |nth: usize| format!("- [{}] {}\n", if nth < at { "x" } else { " " }, THINGS[nth]);
+            write("plan.md", &(0..8).map(item).collect::<String>())
+        };
+        check(&(0..8).map(ticked).collect::<Vec<_>>(), &[]);
+        let parts = |at: usize| write(&format!("{}.md", THINGS[at]), &plan(at));
+        check(&(0..8).map(parts).collect::<Vec<_>>(), &[]);
+        let note = |at: usize| {
+            made(
+                "add_note",
+                &json!({"title": "Plan", "text": plan(at)}),
+                &json!("ok"),
+            )
+        };
+        check(&(0..8).map(note).collect::<Vec<_>>(), &[]);
+    }
+    let report = |at: usize| {
+        made(
+            "save_report",
+            &json!({"title": "Ferries", "body": plan(at)}),
+            &json!({"status": "saved"}),
+        )
+    };
+    check(&(0..8).map(report).collect::<Vec<_>>(), &["no_progress"]);
+    let done = |at: usize| {
+        let state = |nth: usize| if nth < at { "completed" } else { "pending" };
+        let items = (0..8).map(|nth| json!({"step": THINGS[nth], "status": state(nth)}));
+        made(
+            "update_plan",
+            &json!({"plan": items.collect::<Vec<_>>()}),
+            &json!("Plan updated"),
+        )
+    };
+    check(&(0..9).map(done).collect::<Vec<_>>(), &[]);
+}
+
 /// Given a look that shows the same, and in between something that was done without a word, one look more is needed for a
 /// standstill.
 #[test]

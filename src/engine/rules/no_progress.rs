@@ -6,8 +6,9 @@
 //! calls of a tool, one after the other, that brought nothing new: the old result of an old question, an empty result, or an
 //! error. Nine calls in a row, of those that were not made lately, that were each made twice before in this turn and brought
 //! the same, in whatever order, and nothing new came up meanwhile. Six calls, of which the first clicks or presses something,
-//! behind which the page is the same as before them. And a plan (`TodoWrite`, `update_plan`) that is written nine times with no
-//! other call in between.
+//! behind which the page is the same as before them. A plan (`TodoWrite`, `update_plan`) that is written nine times with no
+//! other call in between, or a text of one name (`write_file`, `save_report`) that is written in other words six times more,
+//! with no call in between but to look at it.
 //!
 //! # Why it matters
 //! The run costs time and money and is no nearer to its goal.
@@ -30,7 +31,8 @@
 //! bring something new, repeats must be six of the newest thirteen calls, unless the calls fail. A call that works after it
 //! failed is headway, whatever it brings; a result that says that what was asked about is still under way counts for nothing
 //! here, since several things may be waited for in turn, and so does one of a call that brought something new three times lately;
-//! and of a list that is gone through by number (seed 1, 2, 3), eight items must fail in the same way.
+//! of a list that is gone through by number (seed 1, 2, 3), eight items must fail in the same way; and a plan or a text that grows
+//! each time, or of which numbers or ticks alone are others, gets on.
 
 use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
@@ -68,8 +70,8 @@ fn once_more(judged: &Judged<'_>) -> u32 {
 
 /// Whether calls of the tool bring nothing new any more.
 fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> Option<Finding> {
-    if judged.call.manner == Manner::Plans {
-        return merely_plans(fold, judged, settings);
+    if judged.call.manner == Manner::Plans || fold.writes_anew(judged) {
+        return merely_words(fold, judged, settings);
     }
     let asked = Asked::of(fold, judged);
     if asked.is_another() && is_asked_thirdly(fold, judged) {
@@ -119,15 +121,21 @@ fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
 /// go through its list.
 const PLANS: u32 = 3;
 
-/// Whether the plan is written again and again, and nothing else is done.
-fn merely_plans(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> Option<Finding> {
+/// The same of a text that is written anew.
+const WRITTEN: u32 = 2;
+
+/// Whether the plan, or one text, is written again and again, and nothing else is done.
+fn merely_words(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> Option<Finding> {
     let tool = judged.tool_hash;
+    let plans = judged.call.manner == Manner::Plans;
     let before = fold.recent.back();
-    let goes_on = before.is_some_and(|mark| mark.tool == tool);
+    let goes_on = !plans || before.is_some_and(|mark| mark.tool == tool);
     if !goes_on {
         fold.tallies.end(RULE, tool);
     }
+    let (grows_on, turn_at) = (fold.grows_on(judged), fold.totals.turn_at);
     let tally = fold.tallies.of(RULE, tool);
+    tally.begin_at(turn_at);
     // Each of several agents begins with a plan of its own.
     if !tally.seen.contains(&judged.worker) {
         tally.clear();
@@ -137,7 +145,8 @@ fn merely_plans(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
         return None;
     }
     tally.add(judged);
-    let enough = tally.count >= settings.calls.saturating_mul(PLANS);
+    let times = if plans { PLANS } else { WRITTEN };
+    let enough = tally.count >= settings.calls.saturating_mul(times) && !grows_on;
     enough.then(|| Finding::of_calls(tally, tool, judged))
 }
 

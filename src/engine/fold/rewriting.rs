@@ -1,0 +1,60 @@
+//! Tells a text that is written again and again in other words from one that gets on.
+//!
+//! What is written is news by itself, and so is the same file with another text. But who writes the whole of one text again and
+//! again, and does nothing else meanwhile but look at it, and is told nothing, polishes words. One that is written part by part
+//! grows each time; so does a list of which one item after the other is marked as done.
+
+use crate::engine::tool_name;
+
+use super::Fold;
+use super::judge::Judged;
+use super::marks::CallMark;
+use super::outcome::Outcome;
+use super::question::{Relation, relation};
+
+/// How the names of arguments end that say which text it is.
+const NAMES: [&str; 6] = ["path", "Path", "file", "filename", "title", "name"];
+
+impl Fold {
+    /// Whether a call writes the whole of a text in other words, which the newest call has written, too, but for those that looked
+    /// at it. Where numbers or ticks alone are others, an item of a list may be done.
+    pub(crate) fn writes_anew(&self, judged: &Judged<'_>) -> bool {
+        if !tool_name::writes_whole(judged.tool) || judged.outcome == Outcome::Failed {
+            return false;
+        }
+        let sample = judged.call.input.sample();
+        let looks_at_it = |mark: &&CallMark| !mark.may_act && name_the_same(&mark.sample, sample);
+        let before = self.recent.iter().rev().find(|mark| !looks_at_it(mark));
+        before.is_some_and(|mark| {
+            mark.tool == judged.tool_hash
+                && mark.asked == self.speech.instructions
+                && name_the_same(&mark.sample, sample)
+                && relation(&mark.sample, sample) != Relation::Numbered
+        })
+    }
+
+    /// Whether what is written grew with each of the newest calls of the tool, or shrank.
+    pub(crate) fn grows_on(&self, judged: &Judged<'_>) -> bool {
+        let mut later = judged.call.input.value().map_or(0, |value| value.bytes);
+        let of_tool = self.recent.of_tool(judged.tool_hash);
+        let mut steps = of_tool
+            .map(|mark| std::mem::replace(&mut later, mark.input_bytes).cmp(&mark.input_bytes));
+        let first = steps.next();
+        first.is_some_and(|first| first.is_ne() && steps.all(|step| step == first))
+    }
+}
+
+/// Whether the arguments of two calls name the same text.
+fn name_the_same(left: &str, right: &str) -> bool {
+    NAMES.iter().any(|name| {
+        let named = |sample| value_of(sample, name);
+        named(left).is_some_and(|text: &str| named(right) == Some(text))
+    })
+}
+
+/// The text of the first argument of which the name ends so.
+fn value_of<'s>(sample: &'s str, name: &str) -> Option<&'s str> {
+    let behind = |(at, _): (usize, &str)| sample[at + name.len()..].strip_prefix("\":\"");
+    let value = sample.match_indices(name).find_map(behind)?;
+    value.split('"').next().filter(|value| !value.is_empty())
+}
