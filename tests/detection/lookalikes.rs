@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check, checked, failed, later, said};
+use crate::support::{call, check, checked, failed, is_warned_of, later, said};
 
 /// Given failures that may pass, honest back-off is silent however long; hammering is a storm, later than other failures.
 #[test]
@@ -118,6 +118,38 @@ fn what_moves_may_stand_still() {
     check(&looks([1, 1, 8, 0, 0]), &rules);
     let round: Vec<_> = (0..6).map(|at| look(stages[at % 3])).collect();
     check(&round, &rules);
+}
+
+/// Given jobs that are watched one after the other, the next may stand still as the one before it might; not for ever, and not
+/// where those before it had one state each.
+#[test]
+fn what_moves_as_the_job_before_it_did() {
+    let polls = |tool: &str, ask: &dyn Fn(usize) -> String, told: &dyn Fn(usize) -> String| {
+        let watch = |job: usize, stages: &[usize]| -> Vec<Value> {
+            let poll = |stage: &usize| call(tool, &ask(job), &told(*stage));
+            stages.iter().map(poll).collect()
+        };
+        let first = watch(0, &[0, 20, 60, 100]);
+        let next = [
+            watch(1, &[0, 0, 0, 40, 80, 100]),
+            watch(2, &[0, 30, 30, 30, 60, 100]),
+        ];
+        check(&[first.clone(), next.concat()].concat(), &[]);
+        assert!(is_warned_of(&[first, watch(1, &[0; 5])].concat()));
+        let single = (0..5)
+            .map(|job| watch(job, &[20 * job]))
+            .collect::<Vec<_>>();
+        assert!(is_warned_of(&[single.concat(), watch(7, &[0; 3])].concat()));
+    };
+    let id = |job: usize| format!("job-{}", ["4f1c", "9a2e", "c07d"][job % 3]);
+    polls("get_progress", &id, &|stage| {
+        json!({"progress": stage}).to_string()
+    });
+    polls("job_status", &id, &|stage| format!("{stage}% complete"));
+    let status = |job: usize| format!("./jobctl status {}", ["anchor", "bridge", "canal"][job % 3]);
+    polls("bash", &status, &|stage| {
+        format!("Step {} of 5", stage / 20)
+    });
 }
 
 /// Given a shell that says nothing because there is nothing to say, and a tool that never does, nobody looked in vain.

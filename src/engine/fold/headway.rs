@@ -4,6 +4,7 @@
 //! where it has changed something. What each rule counts is weighed here against what the run did meanwhile.
 
 use crate::engine::event::Manner;
+use crate::engine::hash::text_hash;
 use crate::engine::tool_name;
 use crate::engine::warning::Rule;
 
@@ -216,10 +217,16 @@ impl Fold {
         true
     }
 
-    /// Whether the same call brought something new several times among the newest calls, and now what it brought last, which it has
-    /// not brought for long.
+    /// Whether the same call, or one of its tool about another thing, such as the job before, brought something new several times
+    /// among the newest calls, and this one what it brought last, which it has not brought for long.
     /// One that reads what something prints that goes on beside the run has moved as soon as it has brought anything.
-    pub(super) fn moved_lately(&self, tool: &str, key: Option<u64>, result: Option<u64>) -> bool {
+    pub(super) fn moved_lately(
+        &self,
+        tool: &str,
+        sample: &str,
+        key: Option<u64>,
+        result: Option<u64>,
+    ) -> bool {
         let is_new = |mark: &&CallMark| mark.outcome == Outcome::Fresh;
         let is_equal = |mark: &&CallMark| mark.result() == result;
         let moves_min = if tool_name::reads_on(tool) {
@@ -232,13 +239,18 @@ impl Fold {
             .of_key(key)
             .take(STANDS_MAX)
             .take_while(is_equal);
-        (1..STANDS_MAX).contains(&equal.count())
-            && self
-                .recent
-                .of_key(key)
-                .filter(is_new)
-                .nth(moves_min - 1)
-                .is_some()
+        let moved = |key: Option<u64>| {
+            let mut news = self.recent.of_key(key).filter(is_new);
+            news.nth(moves_min - 1).is_some()
+        };
+        let another_moved = || {
+            let mut of_tool = self.recent.of_tool(text_hash(tool));
+            of_tool.any(|mark| {
+                let other = mark.key();
+                other != key && moved(other) && !relation(&mark.sample, sample).is_in_other_words()
+            })
+        };
+        (1..STANDS_MAX).contains(&equal.count()) && (moved(key) || another_moved())
     }
 
     /// Whether the tool drew a blank lately when it was asked for the same in other words, for another page, or for number after

@@ -255,7 +255,9 @@ impl Fold {
                 .is_some_and(|value| value.empty && value.bytes == 0),
             waiting: Waiting::default(),
             pending: says.is_some_and(|value| value.pending),
-            moves: policy.progress_aware && stands && self.moved_lately(tool, key, brought.result),
+            moves: policy.progress_aware
+                && stands
+                && self.moved_lately(tool, sample, key, brought.result),
             denies: says.is_some_and(|value| value.denies && !value.pending),
             settings: policy.tools.of(tool, call.agent.map(|agent| &**agent)),
         }
@@ -372,8 +374,8 @@ impl Fold {
         judged.trend.clone_from(&before.trend);
         // Who waited for it then waits on.
         judged.pending = before.waited_ns > 0;
-        judged.moves =
-            policy.progress_aware && self.moved_lately(judged.tool, judged.key, judged.result);
+        judged.moves = policy.progress_aware
+            && self.moved_lately(judged.tool, sample, judged.key, judged.result);
         judged.outcome = match before.outcome {
             Outcome::Fresh => Outcome::Stale,
             outcome => outcome,
