@@ -114,6 +114,55 @@ fn numbers_that_are_ids() {
     )));
 }
 
+/// Given ids that were made by a machine, that each of them is not there is an answer to each, in whatever words. Names that are
+/// guessed are not, nor is another failure, nor one id that is asked for in other ways.
+#[test]
+fn ids_that_are_not_there() {
+    let ids: Vec<String> = (0..8_u64)
+        .map(|nth| {
+            format!(
+                "{:012x}",
+                0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(nth + 3) >> 16
+            )
+        })
+        .collect();
+    let names = [
+        "job0", "mail1", "api2", "web3", "shop4", "blog5", "data6", "news7",
+    ]
+    .map(|name| format!("{name}.ferry"));
+    let failed = |tool: &str, input: Value, error: String| json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": input, "error": error});
+    let of_branch = |id: &str, why: &str| {
+        failed(
+            "bash",
+            json!({"command": format!("git branch --contains {id}")}),
+            format!("error: {why} {id}"),
+        )
+    };
+    let of_object = |id: &str, why: &str| {
+        failed(
+            "get_object",
+            json!({"sha": id}),
+            format!("{why}: object {id}"),
+        )
+    };
+    for (ask, absent, other) in [
+        (
+            &of_branch as &dyn Fn(&str, &str) -> Value,
+            "no such commit",
+            "you may not read",
+        ),
+        (&of_object, "404 Not Found", "403 Forbidden"),
+    ] {
+        let all = |names: &[String], why: &str| -> Vec<Value> {
+            names.iter().map(|name| ask(name, why)).collect()
+        };
+        check(&all(&ids, absent), &[]);
+        assert!(is_warned_of(&all(&ids, other)));
+        assert!(is_warned_of(&all(&names, absent)));
+        assert!(is_warned_of(&vec![ask(&ids[0], absent); 5]));
+    }
+}
+
 /// Given a file of which page after page has no table, the next one may have one; many in a row, and pages of a list behind its
 /// end, are looked at in vain.
 #[test]

@@ -3,8 +3,43 @@
 
 use crate::engine::hash::{mix, text_hash};
 
+use super::Fold;
+use super::judge::Judged;
+use super::marks::CallMark;
+use super::outcome::Outcome;
+
 /// Shortest word with a digit that may be such an id: shorter ones count things, and are places in lists.
 const ID_BYTES_MIN: usize = 5;
+
+/// Words by which a failure says that something is not there, in lower case.
+const ABSENT: [&str; 4] = ["not found", "no such", "not exist", "unknown"];
+
+/// Longest failure that says no more than that: `404 Not Found`.
+const BARE_BYTES_MAX: usize = 24;
+
+impl Fold {
+    /// Whether a call failed because what has this id is not there, and the failure before it was about another id: ids are not
+    /// guessed, so each has an answer of its own. What is told in more words without the id is about
+    /// something else.
+    pub(crate) fn lacks_another_id(&self, judged: &Judged<'_>) -> bool {
+        let Some(failure) = judged.call.error else {
+            return false;
+        };
+        let (sample, said) = (judged.call.input.sample(), &*failure.text);
+        let lower = said.to_ascii_lowercase();
+        let failed = |mark: &&CallMark| mark.outcome == Outcome::Failed;
+        let before = self.recent.of_tool(judged.tool_hash).find(failed);
+        let is_about = |id: &str| said.len() <= BARE_BYTES_MAX || said.contains(id);
+        let is_other = |mark: &CallMark| {
+            let mut others = other_ids(&mark.sample, sample);
+            let are_made = |(left, right)| is_made(left) && is_made(right) && is_about(right);
+            form(&mark.sample) == form(sample) && others.any(are_made)
+        };
+        ABSENT.iter().any(|words| lower.contains(words))
+            && before.is_some_and(is_other)
+            && !self.asked_before(judged)
+    }
+}
 
 /// Hash of arguments without the words that may be ids, and without the digits of the others.
 pub(crate) fn form(sample: &str) -> u64 {
@@ -23,12 +58,31 @@ pub(crate) fn form(sample: &str) -> u64 {
 
 /// Whether two calls of one form have other words that may be ids.
 pub(crate) fn have_other_ids(left: &str, right: &str) -> bool {
+    other_ids(left, right).next().is_some()
+}
+
+/// The words of both that may be ids and differ, side by side.
+fn other_ids<'t>(left: &'t str, right: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
     fn ids(text: &str) -> impl Iterator<Item = &str> {
         text.split(|sign: char| !sign.is_ascii_alphanumeric())
             .filter(|word| is_id(word))
     }
-    ids(left).zip(ids(right)).any(|(left, right)| left != right)
+    ids(left)
+        .zip(ids(right))
+        .filter(|(left, right)| left != right)
 }
+
+/// Whether an id was made by a machine: it is long, and has nothing but digits, or letters behind one. A name with a number at its
+/// end may be guessed.
+fn is_made(id: &str) -> bool {
+    let behind = id.trim_start_matches(|sign: char| sign.is_ascii_alphabetic());
+    let is_number = behind.len() == id.len() && id.bytes().all(|sign| sign.is_ascii_digit());
+    let has_letters = behind.bytes().any(|sign| sign.is_ascii_alphabetic());
+    id.len() >= MADE_BYTES_MIN && (is_number || has_letters)
+}
+
+/// Shortest id that is known as made by a machine: abbreviated commits have so many signs.
+const MADE_BYTES_MIN: usize = 7;
 
 fn is_id(word: &str) -> bool {
     word.len() >= ID_BYTES_MIN && word.bytes().any(|sign| sign.is_ascii_digit())

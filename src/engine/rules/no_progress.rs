@@ -229,7 +229,8 @@ impl Asked {
 /// Whether a call says nothing for or against a standstill.
 fn stands_aside(fold: &Fold, judged: &Judged<'_>, asked: &Asked) -> bool {
     let says_nothing = judged.silent || judged.is_wordless();
-    judged.stands_aside() || fold.tests_another(judged) || (says_nothing && !asked.before)
+    let answers = fold.tests_another(judged) || fold.lacks_another_id(judged);
+    judged.stands_aside() || answers || (says_nothing && !asked.before)
 }
 
 /// Counts a call that brought nothing new, if it tells of a standstill.

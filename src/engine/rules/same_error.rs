@@ -21,15 +21,16 @@
 //!
 //! # When it stays silent
 //! Errors that may pass by themselves (too many requests, time-outs) neither count with others nor end their count. An error
-//! without words, or one that only tells the exit code of a command, is the same one again where the output was recorded and is the
-//! same; where it was not recorded, nobody knows. One call more is needed where something was done in between, which may have
-//! mended the cause. Three times as many are needed of one command, the only one of its tool that fails, where something else was
-//! called in between and something was printed before the error that was not printed before. Tests of which some passed count for
-//! nothing where each run is of another thing, such as another version. Where each call is about the next number of a list (seed 1,
+//! without words, or one that only tells the exit code of a command, is the same one again where the output was recorded and is
+//! the same; where it was not recorded, nobody knows. One call more is needed where something was done in between, which may
+//! have mended the cause. Three times as many are needed of one command, the only one of its tool that fails, where something
+//! else was called in between and something was printed before the error that was not printed before. Tests of which some
+//! passed count for nothing where each run is of another thing, such as another version, and so does that something is not
+//! there, where each call names another id that a machine has made. Where each call is about the next number of a list (seed 1,
 //! 2, 3), eight must fail, unless the same words bring the next number each time. A failure of a file counts for nothing where
-//! other ones are changed, each once, as long as it is no test. A new result of the tool starts the count anew, and so does a call
-//! that works when it is tried again, unless nothing else is done, or one that went well with another thing in the same form, as of
-//! a batch in which every third item fails; the calls of one model answer count once.
+//! other ones are changed, each once, as long as it is no test. A new result of the tool starts the count anew, and so does a
+//! call that works when it is tried again, unless nothing else is done, or one that went well with another thing in the same
+//! form, as of a batch in which every third item fails; the calls of one model answer count once.
 
 use crate::engine::event::{Failure, Manner, Value};
 use crate::engine::fold::elsewhere::share_file;
@@ -82,7 +83,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         }
         return expected(fold, judged, settings.calls);
     };
-    if judged.is_wordless() || fold.tests_another(judged) {
+    if judged.is_wordless() || fold.tests_another(judged) || fold.lacks_another_id(judged) {
         return None;
     }
     // Where only the output says why, that is the error.
