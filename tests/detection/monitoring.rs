@@ -356,6 +356,40 @@ fn failing_looks_have_less_time() {
     check(&looks(12, 310), &[]);
 }
 
+/// Given looks after ever longer pauses that all fail, the ninth one is one too many: what was waited for in vain was asked for
+/// before. One that comes up at the ninth is work.
+#[test]
+fn pauses_that_grow_in_vain() {
+    let looks = |ask: &dyn Fn(u64) -> String, last: Option<Value>| -> Vec<Value> {
+        let pauses = [1, 2, 4, 8, 16, 32, 60, 60, 60];
+        let mut time = 0;
+        let mut all = Vec::new();
+        for pause in pauses {
+            all.push(later(
+                failed(
+                    "bash",
+                    &ask(pause),
+                    "curl: (7) Failed to connect to localhost port 8080: Connection refused",
+                ),
+                time,
+            ));
+            time += pause + 2;
+        }
+        if let Some(last) = last {
+            let end = all.pop().expect("a look");
+            all.push(later(last, end["t_ms"].as_u64().expect("a time") / 1_000));
+        }
+        all
+    };
+    let health = |pause: u64| format!("sleep {pause} && curl -s http://localhost:8080/health");
+    let page = |pause: u64| format!("sleep {pause}; curl -sf http://localhost:8080/");
+    for ask in [&health as &dyn Fn(u64) -> String, &page] {
+        assert!(is_warned_of(&looks(ask, None)));
+        let up = call("bash", &ask(60), "{\"status\": \"up\"}");
+        check(&looks(ask, Some(up)), &[]);
+    }
+}
+
 /// Given what was just started, it is waited for as long as nobody answers, for about two minutes; not where nothing was started,
 /// where it is started anew each time, and not for ever.
 #[test]

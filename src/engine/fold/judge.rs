@@ -84,6 +84,12 @@ impl Judged<'_> {
         }
     }
 
+    /// How many repeats fewer it takes: what was waited for until no time was left was asked for before.
+    pub(crate) fn calls_less(&self) -> u32 {
+        let waits_on = self.waiting.waited_ns > 0 && !self.waiting.patient && !self.pending;
+        u32::from(waits_on)
+    }
+
     /// Whether no rule about loops looks at it: its tool is exempt, or may poll and has time left.
     pub(crate) fn is_exempt(&self) -> bool {
         self.settings.exempt || self.waiting.polls

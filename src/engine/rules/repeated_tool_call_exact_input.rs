@@ -2,7 +2,7 @@
 //!
 //! # What it sees
 //! At least three calls of a tool whose arguments are equal as canonical JSON: the order of keys and blanks do not matter
-//! (threshold: LoopLens manual). It is the surest sign of a loop.
+//! (threshold: LoopLens manual). It is the surest sign of a loop. One fewer, where waiting for the answer has used up its time.
 //!
 //! # Why it matters
 //! Asking the same question again does not change the answer; every repeat costs a model call and its tokens.
@@ -122,5 +122,6 @@ fn calls_needed(tally: &Tally, judged: &Judged<'_>, settings: &Repeats) -> u32 {
     // What was done before the same check may mend what it says no to.
     let tried = tally.moved && judged.denies;
     let more = judged.calls_more() + u32::from(failed_otherwise) + u32::from(tried);
-    needed.saturating_add(more)
+    let calls = needed.saturating_add(more);
+    calls.saturating_sub(judged.calls_less())
 }

@@ -10,7 +10,7 @@
 //! does not say that it looks; or the same verdict of a tool that writes (`{"approved": false}`, an edit that shows the same faults
 //! of its file). And one more than usual to calls that differ in an id alone, whatever else the tool brought in between, where
 //! something else is asked for in the same words each time: a job is started anew, and its log is read, or its state where nothing
-//! else tells more.
+//! else tells more. Where waiting has used up its time, one fewer.
 //!
 //! # Why it matters
 //! The cause is one and stays: a credential, a server, a missing package, a way of asking that the tool does not take. Trying in
@@ -247,14 +247,17 @@ fn observe_tool(
     }
     tally.add(judged);
     let more = u32::from(tally.weak) + u32::from(tally.moved);
-    if tally.count < settings.calls.saturating_add(more) {
+    let needed = |times| {
+        let calls = settings.calls.saturating_mul(times).saturating_add(more);
+        calls.saturating_sub(judged.calls_less())
+    };
+    if tally.count < needed(1) {
         return None;
     }
     let printed_anew = same && prints_anew(fold, judged, failure);
     let times = if printed_anew { PASSING } else { 1 };
-    let calls = settings.calls.saturating_mul(times).saturating_add(more);
     let tally = fold.tallies.of(RULE, judged.tool_hash);
-    (tally.count >= calls).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
+    (tally.count >= needed(times)).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
 /// Whether a program that alone fails printed something before it failed that it had not printed before, as it does where
