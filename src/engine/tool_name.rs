@@ -77,6 +77,11 @@ const HANDS_OUT: [&str; 9] = [
     "next", "claim", "dequeue", "pop", "receive", "consume", "uuid", "guid", "random",
 ];
 
+/// Words of commands that make up something by chance each time.
+const DRAWS: [&str; 7] = [
+    "uuid", "uuidgen", "random", "urandom", "rand", "secrets", "pwgen",
+];
+
 /// Words of tools that wait.
 const WAITS: [&str; 3] = ["wait", "sleep", "poll"];
 
@@ -159,6 +164,11 @@ pub(crate) fn reads(tool: &str) -> bool {
 /// nothing but an id tells. One that acts (`click_next`) does not.
 pub(crate) fn hands_out(tool: &str) -> bool {
     has_one_of(tool, &HANDS_OUT) && !manner(tool).writes()
+}
+
+/// Whether a command makes up something by chance each time (`openssl rand -hex 16`).
+pub(crate) fn draws(command: &str) -> bool {
+    has_one_of(command, &DRAWS)
 }
 
 /// Whether a tool searches, so that a text which it is given is a question.

@@ -130,16 +130,19 @@ impl ResultKind {
     }
 }
 
-/// The result of a call, of which what its arguments said is no news: what is compared is the rest. Of a tool that hands out one
-/// thing after the other, ids are compared, too, where the result says hardly anything else; and of one that looks, what the
-/// arguments said, where there is hardly anything else: that it is there is the answer.
+/// The result of a call, of which what its arguments said is no news: what is compared is the rest. Of a tool that hands out
+/// one thing after the other, and of a command that makes one up by chance, ids are compared, too, where the result says hardly
+/// anything else; and of one that looks, what the arguments said, where there is hardly anything else: that it is there is the
+/// answer.
 pub(super) fn answer_json(
     how: &ToolSettings<'_>,
     result_kind: ResultKind,
     json: &str,
     arguments: &str,
 ) -> Recorded {
-    if result_kind == ResultKind::HandedOut && !is_marker(json) {
+    let is_short = arguments.len().max(json.len()) <= DRAWN_BYTES_MAX;
+    let is_drawn = || result_kind == ResultKind::Plain && is_short && tool_name::draws(arguments);
+    if (result_kind == ResultKind::HandedOut || is_drawn()) && !is_marker(json) {
         return handed_out(how, json);
     }
     let output = output_json(how, json);
@@ -166,6 +169,9 @@ pub(super) fn answer_json(
         output => output,
     }
 }
+
+/// Longest command that does no more than to make something up, and longest result of it.
+const DRAWN_BYTES_MAX: usize = 256;
 
 /// What is kept of a result, of which lines that tell hits are compared whatever their order.
 fn with_hits(value: Value, json: &str, arguments: &str) -> Value {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check, checked, failed, later};
+use crate::support::{call, check, checked, failed, is_warned_of, later};
 
 fn sh(command: &str, printed: &str) -> Value {
     call("bash", command, printed)
@@ -428,6 +428,55 @@ fn commands_in_the_background() {
         let look = |number: u64| later(call("BashOutput", "b1", running), 16 * number);
         let looks: Vec<_> = (0..12).map(look).collect();
         check(&looks, &[]);
+    }
+}
+
+/// Given a command that makes something up each time, as a password, each is another one; the same word again and again is not, nor
+/// are ids of what is begun anew.
+#[test]
+fn what_is_made_up_by_chance() {
+    let id = |nth: u64| {
+        format!(
+            "{:016x}{:016x}",
+            0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(nth + 3),
+            0xbf58_476d_1ce4_e5b9_u64.wrapping_mul(nth + 5)
+        )
+    };
+    let runs = |command: &str, again: bool| -> Vec<Value> {
+        (0..8)
+            .map(|nth| sh(command, &id(if again { 1 } else { nth })))
+            .collect()
+    };
+    for command in [
+        "openssl rand -hex 16",
+        "uuidgen",
+        "python3 -c 'import secrets; print(secrets.token_hex(16))'",
+    ] {
+        check(&runs(command, false), &[]);
+        assert!(is_warned_of(&runs(command, true)));
+    }
+    assert!(is_warned_of(&runs("docker run -d river/app", false)));
+}
+
+/// Given a command that is timed, at whatever pace, it is measured some times; not without end, and not where it is just run.
+#[test]
+fn commands_that_are_timed() {
+    let runs = |command: &str, count: u64| -> Vec<Value> {
+        let pause = |nth: u64| 7 * nth + 11 * (nth % 3);
+        let run = |nth: u64| {
+            let printed = format!(
+                "4711\n\nreal\t0m{}.{nth}12s\nuser\t0m1.{nth}40s\nsys\t0m0.0{nth}0s",
+                2 + nth % 3
+            );
+            later(sh(command, &printed), pause(nth))
+        };
+        (0..count).map(run).collect()
+    };
+    for program in ["./solver big.in", "python3 solve.py"] {
+        let timed = format!("time {program}");
+        check(&runs(&timed, 7), &[]);
+        assert!(is_warned_of(&runs(&timed, 16)));
+        assert!(is_warned_of(&runs(program, 7)));
     }
 }
 

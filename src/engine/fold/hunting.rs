@@ -47,6 +47,9 @@ impl Fold {
     }
 }
 
+/// How a command begins that is timed.
+const TIMED: &str = "\"time ";
+
 /// Whether a command measures how long something takes, as far as its words tell.
 fn measures(judged: &Judged<'_>) -> bool {
     let is_apart = |letter: char| letter.is_whitespace() || matches!(letter, '"' | '/');
@@ -54,7 +57,7 @@ fn measures(judged: &Judged<'_>) -> bool {
     let sample = judged.call.input.sample();
     let command = judged.call.traits.command;
     matches!(command, Some(Command::Other | Command::RunsTests))
-        && sample.split(is_apart).any(is_one)
+        && (sample.contains(TIMED) || sample.split(is_apart).any(is_one))
 }
 
 /// Whether a command runs some tests of all there are: a word of it holds more than that they are tests, `tests/test_queue.py`,
