@@ -194,6 +194,30 @@ fn installing_takes_out_nothing_but_ours() {
     }
 }
 
+/// Given a symbolic link to settings that are not there yet, they are made where it leads; where they cannot be written, nothing
+/// unfinished stays.
+#[cfg(unix)]
+#[test]
+fn installing_follows_links_and_leaves_nothing_unfinished() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let link = directory.path().join("settings.json");
+    std::os::unix::fs::symlink("dotfiles/claude.json", &link).expect("made");
+    change("claude-code", "--install", &link);
+    assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+    let target = directory.path().join("dotfiles/claude.json");
+    let text = fs::read_to_string(target).expect("it is there");
+    assert!(text.contains("PreToolUse"), "{text}");
+    // A directory in the place of the copy that is to be kept.
+    let settings = directory.path().join("other.json");
+    fs::write(&settings, "{}").expect("written");
+    fs::create_dir(directory.path().join("other.json.before-eddy")).expect("made");
+    let path = settings.to_str().expect("UTF-8");
+    let refused = hook(&["claude-code", "--install", "--settings", path], "");
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert_eq!(fs::read_to_string(&settings).expect("there"), "{}");
+    assert!(!directory.path().join("other.json.new-eddy").exists());
+}
+
 /// Given no settings yet, they are made for each program, and go again with the command; a file that cannot be read is left alone,
 /// and named.
 #[test]

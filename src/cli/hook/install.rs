@@ -151,7 +151,7 @@ struct SettingsFile {
 
 impl SettingsFile {
     fn open(program: Program, path: &Path) -> Result<Self, Failure> {
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = behind_links(path);
         let before = match fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -260,24 +260,32 @@ impl SettingsFile {
             return Ok(None);
         }
         let text = self.text()?;
-        let backup = self.backup();
+        let (backup, new) = (self.backup(), beside(&self.path, "new-eddy"));
+        let backs_up = self.before.is_some() && !(self.had_ours && backup.exists());
+        let had_backup = backup.exists();
         let written = || -> io::Result<()> {
             if let Some(folder) = self.path.parent() {
                 fs::create_dir_all(folder)?;
             }
-            if self.before.is_some() && !(self.had_ours && backup.exists()) {
+            if backs_up {
                 fs::copy(&self.path, &backup)?;
+                keep_owner(&self.path, &backup)?;
             }
-            let new = beside(&self.path, "new-eddy");
             let mut file = fs::File::create(&new)?;
             if let Ok(known) = fs::metadata(&self.path) {
                 file.set_permissions(known.permissions())?;
+                keep_owner(&self.path, &new)?;
             }
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&new, &self.path)
         };
         written().map_err(|error| {
+            // Nothing unfinished stays.
+            let _ = fs::remove_file(&new);
+            if backs_up && !had_backup {
+                let _ = fs::remove_file(&backup);
+            }
             Failure::Other(format!("changing {}: {error}", self.path.display()))
         })?;
         let is_kept = self.before.is_some() && backup.exists();
@@ -296,6 +304,33 @@ impl SettingsFile {
             self.program.title()
         ))
     }
+}
+
+/// The file to which symbolic links lead, though it is not there yet.
+fn behind_links(path: &Path) -> PathBuf {
+    let target = || {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        fs::read_link(path).map(|target| folder.join(target))
+    };
+    let found = fs::canonicalize(path).or_else(|_| target());
+    found.unwrap_or_else(|_| path.to_owned())
+}
+
+/// Gives a file the owner of another one, as when root enters a hook into a user's settings.
+#[cfg(unix)]
+fn keep_owner(of: &Path, file: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let [known, own] = [fs::metadata(of)?, fs::metadata(file)?];
+    if (known.uid(), known.gid()) == (own.uid(), own.gid()) {
+        return Ok(());
+    }
+    chown(file, Some(known.uid()), Some(known.gid()))
+}
+
+/// Elsewhere, a new file has the rights of its folder.
+#[cfg(not(unix))]
+fn keep_owner(_: &Path, _: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// A file beside another one.
