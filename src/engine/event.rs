@@ -285,6 +285,15 @@ pub struct Failure {
     pub transient: bool,
 }
 
+impl Failure {
+    /// Whether the text is all that was said: a longer one was cut, a few bytes before the limit where a character stood across it.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        const CHARACTER_BYTES_MAX: usize = 4;
+        self.text.len() + CHARACTER_BYTES_MAX < ERROR_BYTES_MAX
+    }
+}
+
 /// A value that a report may or may not carry. `NotRecorded` and `Redacted` equal nothing, not even themselves:
 /// compare through [`Recorded::value`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -306,6 +315,12 @@ impl Recorded {
             Self::Value(value) => Some(value),
             Self::NotRecorded | Self::Redacted => None,
         }
+    }
+
+    /// Length of the value's canonical form in bytes; 0 where there is none.
+    #[must_use]
+    pub fn bytes(&self) -> u32 {
+        self.value().map_or(0, |value| value.bytes)
     }
 
     /// The sample of the value; empty where there is none.

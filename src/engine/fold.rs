@@ -190,7 +190,7 @@ impl Fold {
                 .value()
                 .map_or_else(Text::default, |value| value.sample.clone()),
             shape: judged.shape,
-            input_bytes: call.input.value().map_or(0, |value| value.bytes),
+            input_bytes: call.input.bytes(),
             group: judged.similar.unwrap_or(0),
             span: call.span,
             start_ns: call.start_ns,
@@ -263,8 +263,12 @@ pub(super) fn note(names: &mut Vec<Text>, name: &Text, names_max: usize) {
     }
 }
 
-/// The name of which this is the hash, where it is among these; an empty one where not.
+/// The name of which this is the hash, where it is among these.
+pub(super) fn name_of(names: &[Text], hash: u64) -> Option<&Text> {
+    names.iter().find(|name| text_hash(name) == hash)
+}
+
+/// The same; an empty one where it is not.
 pub(super) fn named(names: &[Text], hash: u64) -> Text {
-    let name = names.iter().find(|name| text_hash(name) == hash);
-    name.cloned().unwrap_or_default()
+    name_of(names, hash).cloned().unwrap_or_default()
 }

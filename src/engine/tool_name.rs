@@ -1,5 +1,5 @@
 //! What the words in a tool's name say it does: that it looks or acts, waits, begins something, or hands out one thing after the
-//! other. All such words stand here, and here alone.
+//! other. Such words stand here, but for those that one look alone asks for.
 
 use super::event::Manner;
 

@@ -55,7 +55,7 @@ impl Fold {
     pub(crate) fn does_another(&self, judged: &Judged<'_>) -> bool {
         let failed = |mark: &&CallMark| mark.outcome == Outcome::Failed;
         let is_done = judged.outcome == Outcome::Stale || (judged.silent && judged.may_act());
-        let is_new = judged.key.is_some() && self.recent.of_key(judged.key).next().is_none();
+        let is_new = judged.key.is_some() && !self.asked_before(judged);
         let sample = judged.call.input.sample();
         is_done
             && is_new

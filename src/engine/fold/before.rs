@@ -1,7 +1,5 @@
 //! A call beside those before it: whether the same was asked, by whom, and in which words. The newest calls are what is looked at.
 
-use crate::engine::hash::text_hash;
-
 use super::Fold;
 use super::amount::without_amounts;
 use super::judge::Judged;
@@ -31,9 +29,8 @@ impl Fold {
     /// as far as is remembered: each begins with nothing, and has to read for itself what others have read. Where nearly all of
     /// the newest calls are this one, that is no beginning: agents are sent again and again to do the same.
     pub(crate) fn is_first_of_worker(&self, judged: &Judged<'_>) -> bool {
-        let agent = judged.call.agent.map_or(0, |agent| text_hash(agent));
         let are_several =
-            judged.call.worker.is_some() || self.work.iter().any(|work| work.agent != agent);
+            judged.call.worker.is_some() || self.work.iter().any(|work| work.agent != judged.agent);
         let same = |mark: &&CallMark| mark.result() == judged.result;
         are_several
             && judged.result.is_some()

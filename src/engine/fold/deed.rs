@@ -38,7 +38,7 @@ impl Fold {
 
     /// Whether what a call shows is what the newest call showed: the same page, behind what was done as before it.
     pub(super) fn shows_the_same(&self, tool: u64, call: &Call<'_>, shown: &Value) -> bool {
-        let sent = call.input.value().map_or(0, |value| value.bytes);
+        let sent = call.input.bytes();
         let speaks = shown.bytes > ACKNOWLEDGEMENT_BYTES_MAX.max(sent);
         let newest = self.recent.back().filter(|_| speaks);
         newest.is_some_and(|mark| {

@@ -8,7 +8,6 @@ use crate::engine::tool_name;
 use super::Fold;
 use super::judge::Judged;
 use super::marks::CallMark;
-use super::outcome::Outcome;
 use super::question::pieces;
 
 /// Fewest files that were changed, one after the other.
@@ -65,7 +64,7 @@ fn says_test(text: &str) -> bool {
 
 /// Whether a call may have changed something, besides the check itself.
 fn is_deed(mark: &CallMark, judged: &Judged<'_>) -> bool {
-    mark.may_act && mark.outcome != Outcome::Failed && mark.key() != judged.key
+    mark.is_deed() && mark.key() != judged.key
 }
 
 /// Whether a sign stands between the names of files in what is said of them.

@@ -2,13 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::engine::event::{ERROR_BYTES_MAX, Failure};
+use crate::engine::event::Failure;
 use crate::engine::hash::{mix, text_hash};
 
 use super::amount::without_amounts;
-
-/// How much shorter than its longest an error's text may be where it was cut, so that no character is cut in two.
-const GIST_CUT_BYTES: usize = 4;
+use super::ids::is_id;
 
 /// Fewest words that an error must have besides those of the arguments, to be known by them.
 const GIST_WORDS_MIN: usize = 3;
@@ -34,8 +32,6 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
         let words = text.split(|letter: char| !letter.is_alphanumeric());
         words.filter(|word| !word.is_empty())
     }
-    // A word with a digit that is this long is a port, an address or an id.
-    let is_id = |word: &str| word.len() >= 5 && word.bytes().any(|byte| byte.is_ascii_digit());
     let mut before = "";
     let text = without_echo(&failure.text, arguments);
     let text = without_ids(&text);
@@ -57,8 +53,7 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
         (mix(hash, text_hash(word)), count + 1)
     });
     // Of a text that was cut, what went wrong may stand in the part that is not there.
-    let is_whole = failure.text.len() + GIST_CUT_BYTES < ERROR_BYTES_MAX;
-    if is_whole && count >= GIST_WORDS_MIN {
+    if failure.is_whole() && count >= GIST_WORDS_MIN {
         hash
     } else {
         failure.masked

@@ -63,7 +63,7 @@ impl Fold {
         let newest = || self.recent.iter().rev().position(is_deed);
         let shows = judged.call.manner == Manner::Looks && judged.outcome != Outcome::Unknown;
         let back = if shows { None } else { newest() };
-        back.map_or(0, |back| judged.number.saturating_sub(back as u64 + 1))
+        back.map_or(0, |back| judged.number_back(back))
     }
 
     /// Whether what came between repeats excuses them: something new, unless repeats are most of what the run does, or, where
@@ -146,7 +146,7 @@ impl Fold {
             let is_fresh = mark.outcome == Outcome::Fresh && mark.key().is_some();
             is_fresh && before.any(|other| other.key() == mark.key())
         });
-        back.map_or(0, |back| judged.number.saturating_sub(back as u64 + 1))
+        back.map_or(0, |back| judged.number_back(back))
     }
 
     /// Whether repeats that brought nothing new, the present call among them, are so many of the newest calls that what came
@@ -390,7 +390,7 @@ impl Fold {
             mark.is_quiet_deed() && is_only && names_others(&mark.sample, sample, 1)
         };
         let back = self.recent.iter().rev().position(is_elsewhere);
-        back.map_or(0, |back| judged.number.saturating_sub(back as u64 + 1))
+        back.map_or(0, |back| judged.number_back(back))
     }
 
     /// Whether the newest call that did something was of another tool: of one that gives nothing at all, each call may seem to.

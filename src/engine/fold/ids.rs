@@ -84,7 +84,8 @@ fn is_made(id: &str) -> bool {
 /// Shortest id that is known as made by a machine: abbreviated commits have so many signs.
 const MADE_BYTES_MIN: usize = 7;
 
-fn is_id(word: &str) -> bool {
+/// Whether a word may be an id, a port or an address.
+pub(super) fn is_id(word: &str) -> bool {
     word.len() >= ID_BYTES_MIN && word.bytes().any(|sign| sign.is_ascii_digit())
 }
 

@@ -39,7 +39,7 @@ impl Fold {
 }
 
 fn is_deed(mark: &CallMark) -> bool {
-    mark.may_act && mark.outcome != Outcome::Failed
+    mark.is_deed()
 }
 
 /// Whether a deed is like the next one: one tool gives the same word, and the look is at what was written, or the deeds differ in

@@ -2,7 +2,7 @@
 
 use crate::engine::bounded::{holds, push_bounded};
 use crate::engine::event::{Manner, Text, Value};
-use crate::engine::hash::{mix, text_hash, worker_hash};
+use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::engine::similarity::{digits_at_end, shape};
 use crate::engine::window::calls::Call;
@@ -36,6 +36,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) key: Option<u64>,
     /// Hash of tool and main arguments (`Traits`); `None` where the arguments are unknown.
     pub(crate) main: Option<u64>,
+    /// Hash of the agent's name; 0 where it is not known.
+    pub(crate) agent: u64,
     /// Hash of the worker's name, else the agent's; 0 where neither is known.
     pub(crate) worker: u64,
     /// Hash of what came back, error or result, volatile text masked.
@@ -162,7 +164,7 @@ impl Judged<'_> {
 
     /// Whether the result may say no more than that the call was done: it is short, or no longer than what was sent.
     pub(crate) fn is_acknowledged(&self) -> bool {
-        let sent = self.call.input.value().map_or(0, |value| value.bytes);
+        let sent = self.call.input.bytes();
         self.call
             .output
             .value()
@@ -172,7 +174,7 @@ impl Judged<'_> {
     /// Whether the result says no more than that the call was done: it is shorter still, or no longer than a text that was sent.
     /// The same to other arguments is no sign that nothing new came of them.
     pub(crate) fn merely_says_done(&self) -> bool {
-        let sent = self.call.input.value().map_or(0, |value| value.bytes);
+        let sent = self.call.input.bytes();
         let done = if sent >= SENT_TEXT_BYTES_MIN {
             sent
         } else {
@@ -180,6 +182,11 @@ impl Judged<'_> {
         };
         let value = self.call.output.value();
         value.is_some_and(|value| value.bytes <= done)
+    }
+
+    /// The number of the newest call but so many before this one.
+    pub(super) fn number_back(&self, back: usize) -> u64 {
+        self.number.saturating_sub(back as u64 + 1)
     }
 
     /// What tells this call and what it brought from others; `None` where one of them is unknown.
@@ -221,6 +228,7 @@ impl Fold {
     ) -> Judged<'a> {
         let (round, spent) = self.totals.begin_call(call);
         let tool_hash = text_hash(tool);
+        let agent = call.agent.map_or(0, |agent| text_hash(agent));
         let key = call
             .input
             .value()
@@ -241,7 +249,8 @@ impl Fold {
             outcome: brought.outcome,
             key,
             main,
-            worker: worker_hash(call.worker, call.agent),
+            agent,
+            worker: call.worker.map_or(agent, |worker| text_hash(worker)),
             result: brought.result,
             trend: brought.trend,
             gist: call.error.map(|failure| gist(failure, sample)),

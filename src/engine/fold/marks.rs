@@ -87,6 +87,11 @@ impl CallMark {
         Some(mix(self.key()?, self.result()?))
     }
 
+    /// Whether it may have changed something.
+    pub(crate) fn is_deed(&self) -> bool {
+        self.may_act && self.outcome != Outcome::Failed
+    }
+
     /// Whether it did something and gave nothing at all, not even a word for it.
     pub(crate) fn is_quiet_deed(&self) -> bool {
         self.may_act && self.outcome == Outcome::Empty

@@ -35,7 +35,7 @@ impl Fold {
 
     /// Whether what is written grew with each of the newest calls of the tool, or shrank.
     pub(crate) fn grows_on(&self, judged: &Judged<'_>) -> bool {
-        let mut later = judged.call.input.value().map_or(0, |value| value.bytes);
+        let mut later = judged.call.input.bytes();
         let of_tool = self.recent.of_tool(judged.tool_hash);
         let mut steps = of_tool
             .map(|mark| std::mem::replace(&mut later, mark.input_bytes).cmp(&mark.input_bytes));

@@ -3,13 +3,12 @@
 //! A server, a database or a machine answers some seconds or a minute after it was started, and until then refuses connections.
 //! Who asks again meanwhile, and does nothing else, waits for it. The time for that is that of anything which fails.
 
-use crate::engine::hash::text_hash;
 use crate::engine::tool_name;
 
-use super::Fold;
 use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
+use super::{Fold, name_of};
 
 /// Shortest time between two looks: who asks faster does not wait.
 const PACE_NS: u64 = 2_000_000_000;
@@ -52,8 +51,7 @@ impl Fold {
 
     /// Whether a call started something, as its words or the tool's name say.
     fn starts(&self, mark: &CallMark) -> bool {
-        let mut tools = self.tools.iter();
-        let tool = tools.find(|tool| text_hash(tool) == mark.tool);
+        let tool = name_of(&self.tools, mark.tool);
         tool.is_some_and(|tool| tool_name::has_one_of(tool, &STARTS)) || {
             let mut words = mark.sample.split(|sign: char| !sign.is_alphanumeric());
             words.any(|word| STARTS.iter().any(|known| word.eq_ignore_ascii_case(known)))

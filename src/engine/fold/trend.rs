@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::event::{ERROR_BYTES_MAX, NUMBERS_MAX, Numbers};
+use crate::engine::event::{NUMBERS_MAX, Numbers};
 use crate::engine::hash::{mix, text_hash};
 use crate::engine::window::calls::Call;
 
@@ -46,7 +46,7 @@ impl Trend {
     /// The numbers in a call's result or error, and how they have moved since the same call before; `None` where there are none.
     pub(super) fn in_result(call: &Call<'_>, before: Option<&Self>) -> Option<Box<Self>> {
         if let Some(failure) = call.error {
-            let numbers = told_in(&failure.text)?;
+            let numbers = told_in(&failure.text).filter(|_| failure.is_whole())?;
             return Some(Box::new(Self::of(&numbers, before)));
         }
         let numbers = call.output.value()?.numbers.as_deref()?;
@@ -97,8 +97,7 @@ impl Trend {
     }
 }
 
-/// The numbers in an error's text, without those that are parts of words; `None` where there are none or too many, or the text was
-/// cut.
+/// The numbers in an error's text, without those that are parts of words; `None` where there are none or too many.
 fn told_in(error: &str) -> Option<Numbers> {
     let is_digit = |sign: char| sign.is_ascii_digit();
     let mut numbers = Numbers::default();
@@ -121,11 +120,8 @@ fn told_in(error: &str) -> Option<Numbers> {
         rest = &rest[start + number.len()..];
     }
     numbers.frame = mix(frame, text_hash(rest)) as u32;
-    (numbers.count > 0 && error.len() + CUT_BYTES < ERROR_BYTES_MAX).then_some(numbers)
+    (numbers.count > 0).then_some(numbers)
 }
-
-/// How much shorter than its longest an error's text may be where it was cut, so that no character is cut in two.
-const CUT_BYTES: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -173,7 +169,7 @@ mod tests {
         assert!(!jitters(&numbers).contains(&true));
     }
 
-    /// Given an error, its numbers are told from words with digits, and from those of a text that was cut.
+    /// Given an error, its numbers are told from words with digits.
     #[test]
     fn numbers_of_errors() {
         let told = |error: &str| told_in(error).map(|told| told.all[..told.count.into()].to_vec());
@@ -192,7 +188,6 @@ mod tests {
         assert_eq!(frame("residual 0.4, or so"), frame("residual 17, or so"));
         assert_ne!(frame("residual 0.4, or so"), frame("residue 0.4, or so"));
         assert_ne!(frame("a1 is not 4"), frame("a2 is not 4"));
-        assert_eq!(told(&format!("4 {}", "a".repeat(ERROR_BYTES_MAX))), None);
     }
 
     /// Given one number that goes one way beside one that jitters, it is progress; where it stops, it is not.

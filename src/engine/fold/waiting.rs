@@ -5,16 +5,15 @@
 //! a budget of time, not of calls; when that is used up, the calls count like any others.
 
 use crate::engine::event::{Manner, SAMPLE_BYTES_MAX};
-use crate::engine::hash::text_hash;
 use crate::engine::policy::{Patience, Policy};
 use crate::engine::tool_name;
 
-use super::Fold;
 use super::judge::Judged;
 use super::long_poll::polls_long;
 use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::relation;
+use super::{Fold, name_of};
 
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
@@ -242,7 +241,7 @@ impl Fold {
         if !is_idle || self.work.len() < 2 {
             return None;
         }
-        let newest = self.work_of(judged.call.agent)?.newest;
+        let newest = self.work_of(judged.agent)?.newest;
         let back = judged.number.checked_sub(newest)?.checked_sub(1)? as usize;
         let mark = self.recent.iter().rev().nth(back)?;
         let gap_ns = judged.call.start_ns.saturating_sub(mark.start_ns);
@@ -323,8 +322,7 @@ impl Fold {
     /// Whether a call did nothing but wait.
     fn only_waited(&self, mark: &CallMark) -> bool {
         let by_tool = || {
-            let mut tools = self.tools.iter();
-            let tool = tools.find(|tool| text_hash(tool) == mark.tool);
+            let tool = name_of(&self.tools, mark.tool);
             tool.is_some_and(|tool| tool_name::waits(tool))
         };
         does_nothing_but_wait(&mark.sample, mark.input_bytes) || by_tool()

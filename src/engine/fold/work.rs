@@ -41,8 +41,7 @@ pub struct AgentWork {
 impl Work {
     /// Whether this is another agent than that of a call, and one that is still at what it does in vain.
     pub(super) fn is_stuck_beside(&self, judged: &Judged<'_>) -> bool {
-        let agent = judged.call.agent.map_or(0, |agent| text_hash(agent));
-        self.agent != agent
+        self.agent != judged.agent
             && self.in_vain > 0
             && judged.number.saturating_sub(self.newest) <= RECENT_CALLS_MAX as u64
     }
@@ -56,8 +55,7 @@ impl Fold {
         }
         let same = |mark: &CallMark| mark.result() == judged.result;
         let repeated = judged.result.is_some() && self.recent.of_key(judged.key).any(same);
-        let agent = judged.call.agent.map_or(0, |agent| text_hash(agent));
-        let work = self.work_by(agent);
+        let work = self.work_by(judged.agent);
         work.calls += 1;
         work.repeats += u64::from(repeated);
         work.repeated = repeated;
@@ -71,8 +69,7 @@ impl Fold {
         if judged.outcome == Outcome::Fresh {
             self.speech.bears_fruit(judged.call.agent);
         }
-        let agent = judged.call.agent.map_or(0, |agent| text_hash(agent));
-        let work = self.work_by(agent);
+        let work = self.work_by(judged.agent);
         work.in_vain = if gets_on { 0 } else { work.in_vain + 1 };
         work.newest = judged.number;
     }
@@ -88,7 +85,7 @@ impl Fold {
     /// Whether an agent, of several, has done nothing but what brought nothing new for so many calls, this one among them. What
     /// the others find is no headway of its own.
     pub(super) fn is_left_behind(&self, judged: &Judged<'_>, calls: usize) -> bool {
-        let work = self.work_of(judged.call.agent);
+        let work = self.work_of(judged.agent);
         self.work.len() > 1 && work.is_some_and(|work| work.in_vain + 1 >= calls as u64)
     }
 
@@ -121,9 +118,8 @@ impl Fold {
         &mut self.work[place]
     }
 
-    /// What an agent has done.
-    pub(crate) fn work_of(&self, agent: Option<&Text>) -> Option<&Work> {
-        let agent = agent.map_or(0, |agent| text_hash(agent));
+    /// What the agent whose name has this hash has done.
+    pub(crate) fn work_of(&self, agent: u64) -> Option<&Work> {
         self.work.iter().find(|work| work.agent == agent)
     }
 

@@ -4,11 +4,10 @@
 //! changes something each time and sees the same again has no server to wait for.
 
 use crate::engine::event::Manner;
-use crate::engine::hash::text_hash;
 use crate::engine::tool_name;
 
-use super::Fold;
 use super::outcome::Outcome;
+use super::{Fold, name_of};
 
 /// How often something must have been written in vain, until a failure is none that may pass; and words for too many requests, in
 /// lower case.
@@ -38,8 +37,7 @@ impl Fold {
         let (mut wrote, mut in_vain) = (false, 0);
         for mark in self.recent.iter().rev() {
             if mark.key() != key {
-                let mut tools = self.tools.iter();
-                let tool = tools.find(|tool| text_hash(tool) == mark.tool);
+                let tool = name_of(&self.tools, mark.tool);
                 wrote |= tool.is_some_and(|tool| tool_name::manner(tool) == Manner::Writes);
                 continue;
             }

@@ -41,7 +41,7 @@ use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::question::relation;
 use crate::engine::fold::tally::SEEN_MAX;
-use crate::engine::fold::{Fold, named};
+use crate::engine::fold::{Fold, name_of};
 use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::{Policy, ToolCounts};
 use crate::engine::tool_name;
@@ -123,7 +123,7 @@ fn observe_form(
     let before = before
         .map(|mark| &*mark.sample)
         .find(|other| form(other) == own);
-    let is_again = fold.recent.of_key(judged.key).next().is_some();
+    let is_again = fold.asked_before(judged);
     if is_again || before.is_some_and(|other| !have_other_ids(other, sample)) {
         return None;
     }
@@ -163,7 +163,9 @@ fn begins_once_more(fold: &Fold, judged: &Judged<'_>, number: u64) -> bool {
             mark.has_key && before.any(|other| other.key() == mark.key())
         }
     };
-    let hands_out = |mark: &CallMark| tool_name::hands_out(&named(&fold.tools, mark.tool));
+    let hands_out = |mark: &CallMark| {
+        name_of(&fold.tools, mark.tool).is_some_and(|tool| tool_name::hands_out(tool))
+    };
     let mut newest = fold.recent.iter().skip(start);
     newest.any(|mark| is_again(mark) && !hands_out(mark))
 }
@@ -379,7 +381,7 @@ fn observe_refused(
     calls: u32,
 ) -> Option<Finding> {
     let key = refused_key(judged);
-    let is_again = fold.recent.of_key(judged.key).next().is_some();
+    let is_again = fold.asked_before(judged);
     if judged.denies && asks_for_another(fold, judged) {
         return None;
     }

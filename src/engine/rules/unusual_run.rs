@@ -37,7 +37,7 @@ pub(super) fn observe(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Vec<
         .agents
         .get(name)
         .or_else(|| settings.agents.get("*"));
-    let (Some(usual), Some(work)) = (usual, fold.work_of(judged.call.agent)) else {
+    let (Some(usual), Some(work)) = (usual, fold.work_of(judged.agent)) else {
         return Vec::new();
     };
     let finding = |what: u64, count: u64| Finding {
