@@ -6,7 +6,7 @@
 //! and so on). What stands in arguments, results and errors is read by `value`, which needs no dialect.
 //! Normalizing never fails: what cannot be read is left out and counted, and a span that tells of nothing an agent did
 //! gives no event, though it may still say which run its trace belongs to. Arguments and results leave this room only
-//! as fingerprints and redacted samples.
+//! as what `value` keeps of them.
 //!
 //! Last, every event is given what no dialect knows: the worker that the user's attributes name, and the cost of a model
 //! call at list prices (`prices`) where the telemetry states none.
@@ -179,6 +179,8 @@ impl Normalizer {
             origin: None,
             outcomes: [0; OUTCOMES],
             ids_left_out: 0,
+            tokens_left_out: 0,
+            unpriced_calls: 0,
             unpriced: Vec::new(),
         }
     }
@@ -239,6 +241,9 @@ pub struct Batch<'n, 'a> {
     outcomes: [u64; OUTCOMES],
     /// Spans and log records of this request whose ids were left out.
     ids_left_out: u64,
+    /// Model calls of this request whose numbers of tokens were left out, and those without a price.
+    tokens_left_out: u64,
+    unpriced_calls: u64,
     /// Models without a price in this request, each with its calls; these go to a list that is shared.
     unpriced: Vec<(Text, u64)>,
 }
@@ -250,8 +255,15 @@ impl Drop for Batch<'_, '_> {
                 all.add(more);
             }
         }
-        if self.ids_left_out > 0 {
-            self.normalizer.ids_left_out.add(self.ids_left_out);
+        let normalizer = self.normalizer;
+        for (all, more) in [
+            (&normalizer.ids_left_out, self.ids_left_out),
+            (&normalizer.tokens_left_out, self.tokens_left_out),
+            (&normalizer.unpriced_calls, self.unpriced_calls),
+        ] {
+            if more > 0 {
+                all.add(more);
+            }
         }
         if !self.unpriced.is_empty() {
             self.normalizer.note_unpriced(&self.unpriced);
@@ -357,7 +369,7 @@ impl<'a> Batch<'_, 'a> {
                 event.worker.clone_from(&worker);
                 if let Body::ModelCall(call) = &mut event.body {
                     if usage::doubt_tokens(call) {
-                        self.normalizer.tokens_left_out.add(1);
+                        self.tokens_left_out += 1;
                     }
                     self.price(call);
                 }
@@ -379,7 +391,7 @@ impl<'a> Batch<'_, 'a> {
             call.cost_is_estimate = true;
             return;
         }
-        self.normalizer.unpriced_calls.add(1);
+        self.unpriced_calls += 1;
         let known = self.unpriced.iter().position(|(known, _)| known == model);
         match known {
             Some(known) => self.unpriced[known].1 += 1,

@@ -1,9 +1,10 @@
-//! What is kept of arguments, results and errors: a fingerprint, and for arguments a redacted sample.
+//! What is kept of arguments, results and errors: a fingerprint, of arguments a redacted sample, of results up to six numbers and
+//! hashes of 16 bits of what they list, and of errors their words.
 //!
 //! The same value must look the same whichever framework wrapped it, so every form ends in one digest: JSON text, JSON
-//! within JSON, OTLP's own lists and maps, plain text. Fingerprints are taken over the true value, samples and error
-//! texts after redaction; nothing else of a value leaves this room. A marker that stands for a hidden value is not a
-//! value: two hidden values are not the same one.
+//! within JSON, OTLP's own lists and maps, plain text. Fingerprints are taken over the true value, samples and the words of
+//! errors after redaction, and numbers without those of secrets; nothing else of a value leaves this room. A marker that stands
+//! for a hidden value is not a value: two hidden values are not the same one.
 
 mod attempts;
 mod beside;

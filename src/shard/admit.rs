@@ -245,7 +245,7 @@ impl Shared {
                 let runs = route.iter().filter(|route| route.takes(report));
                 for run_id in runs.map(|route| &route.run_id) {
                     match known.has_run(&self.store, run_id) {
-                        Some(has) => begins = !has && !beginning.has_room_for(run_id),
+                        Some(has) => begins = !has && !beginning.try_begin(run_id),
                         None => unknown.runs.push(run_id.clone()),
                     }
                 }
@@ -308,7 +308,7 @@ impl Shared {
                 let swarm = &copy.0;
                 if let Some(beginning) = &mut beginning
                     && known.has_run(&self.store, swarm) != Some(true)
-                    && !beginning.has_room_for(swarm)
+                    && !beginning.try_begin(swarm)
                 {
                     sorted.lost_copies += copy.1.len() as u64;
                 } else {

@@ -15,8 +15,8 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// Whether a run that is not there yet may be begun, or is begun by the request already.
-    pub(super) fn has_room_for(&mut self, run_id: &Text) -> bool {
+    /// Begins a run that is not there yet, where there is room for it or the request has begun it already; says whether.
+    pub(super) fn try_begin(&mut self, run_id: &Text) -> bool {
         if self.runs.len() < self.most {
             self.runs.insert(run_id.clone());
         }

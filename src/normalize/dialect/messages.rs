@@ -217,7 +217,7 @@ fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
     let input = messages_text(facts.value(Slot::InputMessages)).unwrap_or_default();
     let given = History::of(&input);
     let newest = given.newest().rev().take(ASKED_MAX).rev();
-    for words in newest.filter_map(words_of_user) {
+    for words in newest.filter_map(parts_of_user) {
         tell_turn(record, &words);
     }
     for answer in given.tool_answers() {
@@ -248,8 +248,8 @@ fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
     }
 }
 
-/// What a user says in a message of the newer conventions, the parts that are text one after another.
-fn words_of_user(message: &str) -> Option<String> {
+/// The parts of a user's message that are text, one after another as they stand: by them, the message is known again.
+fn parts_of_user(message: &str) -> Option<String> {
     let role = value::member(message, &["role"])?;
     let parts = value::member(message, &["parts"]).filter(|_| role == "\"user\"")?;
     Some(

@@ -121,7 +121,7 @@ pub(super) struct List {
 #[derive(Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "nine facts that do not depend on each other"
+    reason = "facts that its members tell, each by itself"
 )]
 pub(super) struct Map {
     pub(super) hash: u64,
