@@ -28,7 +28,7 @@ use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::speech::Said;
 use crate::engine::fold::tally::Tally;
 use crate::engine::hash::{mix, text_hash};
-use crate::engine::policy::Policy;
+use crate::engine::policy::{Policy, RepeatedText};
 use crate::engine::similarity::{say_the_same, says_much};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
@@ -54,6 +54,41 @@ pub(super) fn observe(
     let agent = call.agent.map_or(0, |agent| text_hash(agent));
     // Texts of one agent differ in as many bits as their sketches; those of two agents in half of them.
     let own = text ^ (mix(agent, 0) >> (64 - SAID_BITS));
+    let heard = hear(fold, call, (agent, own), policy)?;
+    let (of_agent, _) = policy.of(None, call.agent.map(|agent| &**agent));
+    let settings = of_agent.rules.repeated_text.as_ref()?;
+    let answer = policy
+        .progress_aware
+        .then(|| answers_alike(fold, call, own))
+        .flatten()
+        .filter(|answer| answer.count > settings.turns_alone);
+    let tally = match answer {
+        Some(answer) => answer,
+        None => count_repeats(fold, call, (agent, own), &heard, settings)?,
+    };
+    Some(Finding {
+        agent: call.agent.cloned(),
+        ..Finding::of_tally(tally, agent)
+    })
+}
+
+/// How a text stands to those that were said before.
+struct Heard {
+    /// One of them says the same.
+    is_repeat: bool,
+    /// None says it quite like this.
+    is_unheard: bool,
+    /// Several agents talk.
+    among_others: bool,
+}
+
+/// Takes in what an agent said, in words that are its own by this hash; `None` where it says the same side by side with another.
+fn hear(
+    fold: &mut Fold,
+    call: &Call<'_>,
+    (agent, own): (u64, u64),
+    policy: &Policy,
+) -> Option<Heard> {
     let is_agent = |name: &&Text| !USERS.iter().any(|user| name.eq_ignore_ascii_case(user));
     let among_others = fold.agents.iter().filter(is_agent).count() > 1;
     let ratio = if among_others {
@@ -62,14 +97,11 @@ pub(super) fn observe(
         ALIKE
     };
     let earlier = |said: &&Said| say_the_same(said.text, own, ratio);
-    let again = fold.speech.said.iter().filter(earlier);
-    let side_by_side = again.clone().any(|said| call.start_ns < said.end_ns);
-    let first = again.clone().next().map(|said| said.text);
-    let (text, repeats) = (first.unwrap_or(own), first.is_some());
-    if side_by_side {
+    let mut again = fold.speech.said.iter().filter(earlier);
+    if again.clone().any(|said| call.start_ns < said.end_ns) {
         return None;
     }
-    let end_ns = call.end_ns;
+    let first = again.next().map(|said| said.text);
     if fold.speech.is_a_new_piece(own) {
         fold.speech.bears_fruit(call.agent);
         // Who asks for the next piece, in the same words each time, gets it.
@@ -78,22 +110,30 @@ pub(super) fn observe(
             fold.tallies.end_others(RULE, agent, is_one_text);
         }
     }
-    let unheard = fold.speech.say(Said { text, end_ns }, own);
-    if unheard && policy.progress_aware {
+    let said = Said {
+        text: first.unwrap_or(own),
+        end_ns: call.end_ns,
+    };
+    let is_unheard = fold.speech.say(said, own);
+    if is_unheard && policy.progress_aware {
         fold.control.note_result(true);
     }
-    let (of_agent, _) = policy.of(None, call.agent.map(|agent| &**agent));
-    let settings = of_agent.rules.repeated_text.as_ref()?;
-    if policy.progress_aware
-        && let Some(answer) = answers_alike(fold, call, own)
-        && answer.count > settings.turns_alone
-    {
-        return Some(Finding {
-            agent: call.agent.cloned(),
-            ..Finding::of_tally(answer, agent)
-        });
-    }
-    if !repeats {
+    Some(Heard {
+        is_repeat: first.is_some(),
+        is_unheard,
+        among_others,
+    })
+}
+
+/// Counts a text that an agent has said before; there are enough of them where the tally comes back.
+fn count_repeats<'f>(
+    fold: &'f mut Fold,
+    call: &Call<'_>,
+    (agent, own): (u64, u64),
+    heard: &Heard,
+    settings: &RepeatedText,
+) -> Option<&'f Tally> {
+    if !heard.is_repeat {
         return None;
     }
     let (number, silences) = (fold.totals.tool_calls, fold.speech.silences);
@@ -113,15 +153,12 @@ pub(super) fn observe(
     tally.number = number;
     let found = if tally.seen.len() > 1 {
         // That a sketch takes two texts for alike may be chance.
-        let more = u32::from(among_others && unheard);
+        let more = u32::from(heard.among_others && heard.is_unheard);
         tally.count >= settings.turns.saturating_add(more)
     } else {
         barren && tally.count >= settings.turns_alone
     };
-    found.then(|| Finding {
-        agent: call.agent.cloned(),
-        ..Finding::of_tally(tally, agent)
-    })
+    found.then_some(tally)
 }
 
 /// Counts a long text that answers a user's message as it answered the one before, word for word, where no tool brought anything
