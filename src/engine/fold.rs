@@ -26,6 +26,7 @@ pub(super) mod question;
 pub(crate) mod recent;
 mod recovery;
 mod rewriting;
+mod sample;
 pub(crate) mod speech;
 mod starting;
 pub(crate) mod tags;

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use super::sample::{Member, members};
+
 /// Parts of the names of arguments that say how much is shown, how long it may take or how often it was asked for, in small
 /// letters, without `_`.
 const AMOUNTS: [&str; 14] = [
@@ -74,8 +76,7 @@ pub(crate) fn differ_in_page(left: &str, right: &str) -> bool {
 }
 
 fn is_number(value: &str) -> bool {
-    let digits = value.trim_matches('"');
-    !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+    !value.is_empty() && value.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 /// Whether an argument's name has one of some parts, whatever its spelling.
@@ -85,31 +86,16 @@ fn is_one_of(parts: &[&str], name: &str) -> bool {
     parts.iter().any(|part| name.contains(part))
 }
 
-/// A JSON text without the numbers and texts of some members.
-fn without_members(json: &str, is_said: impl Fn(&str, &str) -> bool) -> Cow<'_, str> {
-    const MARK: &str = "\":";
+/// Arguments without the numbers and texts of some members.
+fn without_members(sample: &str, is_said: impl Fn(&str, &str) -> bool) -> Cow<'_, str> {
     let (mut kept, mut copied) = (String::new(), 0);
-    for (end, _) in json.match_indices(MARK) {
-        let start = end + MARK.len();
-        let name = json[..end].rsplit('"').next().unwrap_or_default();
-        let value = value_at(&json[start..]);
-        if start >= copied && is_said(name, value) {
-            kept.push_str(&json[copied..start]);
-            copied = start + value.len();
+    for Member { name, value, place } in members(sample) {
+        if place.start >= copied && is_said(name, value) {
+            kept.push_str(&sample[copied..place.start]);
+            copied = place.end;
         }
     }
-    rest_of(json, kept, copied)
-}
-
-/// The text or number with which a JSON text begins.
-fn value_at(json: &str) -> &str {
-    let Some(text) = json.strip_prefix('"') else {
-        let end = json.find([',', '}', ']']).unwrap_or(json.len());
-        return &json[..end];
-    };
-    let is_end = |(at, _): &(usize, &str)| !text[..*at].ends_with('\\');
-    let end = text.match_indices('"').find(is_end);
-    end.map_or(json, |(at, mark)| &json[..mark.len() + at + mark.len()])
+    rest_of(sample, kept, copied)
 }
 
 /// A command or a query without the numbers in it that say an amount; nothing where there are none.
@@ -225,6 +211,11 @@ mod tests {
                 true,
             ),
             (r#"{"pageToken":"q8Zk"}"#, r#"{"pageToken":"h3Rt"}"#, true),
+            (
+                r#"{"cursor":"a\\","q":"x"}"#,
+                r#"{"cursor":"b","q":"y"}"#,
+                false,
+            ),
             (r#"{"page":"about"}"#, r#"{"page":"news"}"#, false),
             (r#"{"page":1,"q":"a"}"#, r#"{"page":1,"q":"b"}"#, false),
             (r#"{"page":1,"q":"a"}"#, r#"{"page":2,"q":"b"}"#, false),

@@ -12,7 +12,8 @@ use super::Fold;
 use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
-use super::question::{Relation, pieces, relation, values, words};
+use super::question::{Relation, relation, values, words};
+use super::sample::pieces;
 
 /// Words by which a call says that what it was about is not there for the next one, in lower case.
 const TAKES: [&str; 9] = [

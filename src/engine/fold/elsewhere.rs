@@ -8,7 +8,7 @@ use crate::engine::tool_name;
 use super::Fold;
 use super::judge::Judged;
 use super::marks::CallMark;
-use super::question::pieces;
+use super::sample::pieces;
 
 /// Fewest files that were changed, one after the other.
 const FILES_MIN: usize = 3;

@@ -3,7 +3,8 @@
 use crate::engine::tool_name;
 
 use super::judge::Judged;
-use super::question::{QUESTIONS, pieces};
+use super::question::QUESTIONS;
+use super::sample::pieces;
 
 /// Whether a call hands over a text, to a tool that does not search by it.
 pub(crate) fn is_data(judged: &Judged<'_>) -> bool {

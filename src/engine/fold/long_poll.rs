@@ -4,10 +4,11 @@ use crate::engine::similarity::digits_at_start;
 
 use super::judge::Judged;
 use super::outcome::Outcome;
+use super::sample::members;
 use super::waiting::SECOND_NS;
 
 /// How the name of an argument begins that says how long a call may take, in seconds.
-const TIMEOUT: &str = "\"timeout";
+const TIMEOUT: &str = "timeout";
 
 /// Shortest such time of a call that waits for what may come.
 const SECONDS_MIN: u64 = 5;
@@ -23,9 +24,8 @@ pub(super) fn polls_long(judged: &Judged<'_>, gap_ns: u64) -> bool {
 
 /// The seconds that arguments say a call may take.
 fn seconds_said(sample: &str) -> Option<u64> {
-    let (_, behind) = sample.split_once(TIMEOUT)?;
-    let (_, number) = behind.split_once("\":")?;
-    digits_at_start(number).parse().ok()
+    let said = members(sample).find(|member| member.name.starts_with(TIMEOUT))?;
+    digits_at_start(said.value).parse().ok()
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use std::ops::RangeInclusive;
 use crate::engine::event::HIDDEN;
 use crate::engine::similarity::common_ends;
 
+use super::sample::pieces;
+
 /// Shortest word that names something, in bytes: shorter ones are flags and grammar.
 const NAME_BYTES_MIN: usize = 3;
 
@@ -196,16 +198,6 @@ fn equal_ends(left: &str, right: &str, is_cut: impl Fn(&[u8]) -> bool) -> (usize
     let mut ends = left.len() - suffix + 2..=left.len();
     let end = ends.find(|at| is_cut(&left[..*at]));
     (start, end.map_or(0, |at| left.len() + 1 - at))
-}
-
-/// A JSON text, cut at its quotation marks.
-pub(super) fn pieces(json: &str) -> impl Iterator<Item = &str> + Clone {
-    let mut is_escaped = false;
-    json.split(move |letter| {
-        let is_mark = letter == '"' && !is_escaped;
-        is_escaped = letter == '\\' && !is_escaped;
-        is_mark
-    })
 }
 
 /// Signs around a word that do not belong to it, and within one do.

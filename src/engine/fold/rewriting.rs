@@ -11,6 +11,7 @@ use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::{Relation, relation};
+use super::sample::members;
 
 /// How the names of arguments end that say which text it is.
 const NAMES: [&str; 6] = ["path", "Path", "file", "filename", "title", "name"];
@@ -54,7 +55,8 @@ fn name_the_same(left: &str, right: &str) -> bool {
 
 /// The text of the first argument of which the name ends so.
 fn value_of<'s>(sample: &'s str, name: &str) -> Option<&'s str> {
-    let behind = |(at, _): (usize, &str)| sample[at + name.len()..].strip_prefix("\":\"");
-    let value = sample.match_indices(name).find_map(behind)?;
-    value.split('"').next().filter(|value| !value.is_empty())
+    let mut named = members(sample).filter(|member| member.name.ends_with(name));
+    named
+        .find(|member| !member.value.is_empty())
+        .map(|member| member.value)
 }

@@ -1,0 +1,92 @@
+//! The sample of arguments, read: JSON text without blanks between its signs, of which the middle may be cut out, or any other
+//! text.
+
+use std::iter;
+use std::ops::Range;
+
+/// A JSON text, cut at its quotation marks.
+pub(super) fn pieces(json: &str) -> impl Iterator<Item = &str> + Clone {
+    let mut is_escaped = false;
+    json.split(move |letter| {
+        let is_mark = letter == '"' && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+        is_mark
+    })
+}
+
+/// A member of an object, at whatever depth.
+pub(super) struct Member<'s> {
+    pub(super) name: &'s str,
+    /// A text without its quotation marks; a number or a word; empty where it is a list or an object.
+    pub(super) value: &'s str,
+    /// Where the value is in the sample.
+    pub(super) place: Range<usize>,
+}
+
+/// The members of all objects in a sample, in their order.
+pub(super) fn members(sample: &str) -> impl Iterator<Item = Member<'_>> {
+    const MARK: &str = "\":";
+    let mut marks = sample.match_indices(MARK);
+    // Where the newest value ends: a mark before that is a part of it.
+    let mut taken = 0;
+    iter::from_fn(move || {
+        let (end, _) = marks.find(|(at, _)| *at >= taken)?;
+        let name = sample[taken..end].rsplit('"').next().unwrap_or_default();
+        let behind = end + MARK.len();
+        let rest = &sample[behind..];
+        let place = if let Some(text) = rest.strip_prefix('"') {
+            behind + 1..behind + 1 + text_bytes(text)
+        } else {
+            let length = rest.find([',', '}', ']', '{', '[']);
+            behind..behind + length.unwrap_or(rest.len())
+        };
+        taken = place.end;
+        let value = &sample[place.clone()];
+        Some(Member { name, value, place })
+    })
+}
+
+/// Length of a text up to the quotation mark that ends it.
+fn text_bytes(text: &str) -> usize {
+    let is_end = |(at, _): &(usize, &str)| {
+        let escapes = text.as_bytes()[..*at].iter().rev();
+        escapes.take_while(|sign| **sign == b'\\').count() % 2 == 0
+    };
+    let end = text.match_indices('"').find(is_end);
+    end.map_or(text.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::members;
+
+    /// Given arguments, their members are told with values, whatever these hold; of a sample that was cut, as far as it goes.
+    #[test]
+    fn members_are_told() {
+        let check = |sample: &str, expected: &[(&str, &str)]| {
+            let told: Vec<_> = members(sample).map(|one| (one.name, one.value)).collect();
+            assert_eq!(told, expected, "{sample}");
+            for one in members(sample) {
+                assert_eq!(&sample[one.place], one.value, "{sample}");
+            }
+        };
+        check(
+            r#"{"a":"x \"y\": 1","b":{"c":5,"d":[true]},"e":null}"#,
+            &[
+                ("a", r#"x \"y\": 1"#),
+                ("b", ""),
+                ("c", "5"),
+                ("d", ""),
+                ("e", "null"),
+            ],
+        );
+        check(
+            r#"{"cursor":"a\\","q":"x"}"#,
+            &[("cursor", r"a\\"), ("q", "x")],
+        );
+        check(r#"{"a":"x"#, &[("a", "x")]);
+        check(r#"{"a":"#, &[("a", "")]);
+        check("make test", &[]);
+        check("", &[]);
+    }
+}
