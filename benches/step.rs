@@ -95,7 +95,7 @@ fn guarded(call: u64, is_question: bool) -> Input {
         let part = if is_question {
             told.output = Recorded::NotRecorded;
             event.end_ns = event.start_ns;
-            Part::Asked
+            Part::Question
         } else {
             event.id ^= 1;
             Part::Result

@@ -174,7 +174,7 @@ impl Run {
     fn named(&self, call: ToolCall) -> ToolCall {
         let mut events = self.reports.iter().flat_map(|report| &report.events);
         let asked = events.find_map(|event| match &event.body {
-            Body::Asked(asked) if call.tool.is_empty() && asked.call_id == call.call_id => {
+            Body::Requested(asked) if call.tool.is_empty() && asked.call_id == call.call_id => {
                 Some(asked)
             }
             _ => None,
@@ -671,7 +671,7 @@ fn events_are_well_formed() {
         for event in &events {
             let known = told.entry(event.id).or_insert(&event.body);
             // What a span and a record both tell of a message is one event.
-            let is_message = matches!(&event.body, Body::Asked(_) | Body::ToolCall(_));
+            let is_message = matches!(&event.body, Body::Requested(_) | Body::ToolCall(_));
             let is_first = std::ptr::eq(*known, &raw const event.body);
             assert!(
                 is_first || is_message && **known == event.body,

@@ -21,7 +21,7 @@ impl Fold {
             Step::Tool(call) => self.take_tool(call, policy),
             Step::Model(call, model) => self.take_model(call, model, policy),
             // Asking is not calling.
-            Step::Other(_, event) if matches!(event.body, Body::Asked(_)) => return,
+            Step::Other(_, event) if matches!(event.body, Body::Requested(_)) => return,
             Step::Other(_, event) => self.take_other(event, policy),
         }
         self.totals.worst = self.totals.worst.max(health::lost(self, policy));
@@ -155,7 +155,7 @@ impl Fold {
                 rules::of_user_message(self);
             }
             Body::Nudge(nudge) => self.note_told(nudge),
-            Body::ToolCall(_) | Body::Asked(_) | Body::ModelCall(_) => {}
+            Body::ToolCall(_) | Body::Requested(_) | Body::ModelCall(_) => {}
         }
     }
 

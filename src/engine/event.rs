@@ -124,7 +124,7 @@ pub enum Body {
     ToolCall(ToolCall),
     /// A model asked for a tool. No call by itself: what it names (id, tool, arguments) completes the reports of the call
     /// that leave these out.
-    Asked(ToolCall),
+    Requested(ToolCall),
     /// A model was asked.
     ModelCall(ModelCall),
     /// An agent was at work for the event's whole duration; nested and successive spans of this kind show hand-offs.
@@ -223,7 +223,7 @@ pub struct Guarded {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Part {
     /// The agent asked, and makes the call.
-    Asked,
+    Question,
     /// The agent asked, and was told not to make the call, because of this rule. No result can come.
     Skipped(Rule),
     /// The same, and to end the run.

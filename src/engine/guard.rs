@@ -286,7 +286,7 @@ fn question(state: &RunState, call: &ToolCall, caller: &Caller) -> Event {
         call_id: call.call_id.filter(is_new),
         guarded: Some(Box::new(Guarded {
             asked,
-            part: Part::Asked,
+            part: Part::Question,
             round: caller.round,
             turn: caller.turn,
         })),

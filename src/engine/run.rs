@@ -449,9 +449,9 @@ fn is_question(event: &Event) -> bool {
         return false;
     };
     let guarded = call.guarded.as_ref();
-    guarded.is_some_and(|guarded| guarded.part == Part::Asked)
+    guarded.is_some_and(|guarded| guarded.part == Part::Question)
 }
 
 fn call_id(card: &Card) -> Option<u64> {
-    card.call_id().filter(|_| card.kind != Kind::Asked)
+    card.call_id().filter(|_| card.kind != Kind::Requested)
 }

@@ -5,13 +5,13 @@
 //! order is compared with the signs, which lie in a few cache lines, and seldom with cards. Nothing is unpacked before
 //! reports have to be folded again, or leave.
 
-pub(super) mod asked;
 pub(super) mod calls;
 pub(crate) mod card;
 pub(super) mod join;
 pub(super) mod kin;
 pub(crate) mod packed;
 pub(crate) mod place;
+pub(super) mod requested;
 pub(super) mod spoken;
 pub(super) mod traces;
 
@@ -407,7 +407,7 @@ fn sign(card: &Card) -> u32 {
         Kind::Tool => card
             .call_id()
             .map_or(without_id(card.kind), |id| of_id(id, 1)),
-        Kind::Asked => card.call_id().map_or(ALONE, |id| of_id(id, 1)) | ASKED,
+        Kind::Requested => card.call_id().map_or(ALONE, |id| of_id(id, 1)) | ASKED,
         Kind::Model => card
             .call_id()
             .map_or(without_id(card.kind), |id| of_id(id, 2)),

@@ -70,11 +70,11 @@ fn flat(facts: &Facts<'_>) -> Option<Answer> {
 }
 
 /// The calls that the answer asks for, where it names them.
-pub(super) fn asked<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Asked<'a>> {
+pub(super) fn asked<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Requested<'a>> {
     let flat = facts.answered.asked.iter();
     let flat: Vec<_> = flat
         .filter(|asked| asked.tool != FINAL_ANSWER)
-        .map(|asked| Asked {
+        .map(|asked| Requested {
             id: asked.id.into(),
             tool: asked.tool.into(),
             arguments: json_text(asked.arguments).filter(|text| !text.is_empty()),
@@ -92,7 +92,7 @@ pub(super) fn asked<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Asked<'a>
 }
 
 /// The calls that the answer asks for, where flat keys do not say which they are.
-fn asked_elsewhere<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Asked<'a>> {
+fn asked_elsewhere<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Requested<'a>> {
     if let Some(messages) = output_messages(span, facts) {
         let asked = owned(asked_in(&messages));
         // Messages as a provider writes them.
@@ -109,20 +109,20 @@ fn asked_elsewhere<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Asked<'a>>
 }
 
 /// The calls that one message of a history asks for, whichever form it has.
-pub(super) fn asked_by(message: &str) -> Vec<Asked<'_>> {
+pub(super) fn asked_by(message: &str) -> Vec<Requested<'_>> {
     let members = Object::of(message);
     let parts = members.member("parts").unwrap_or_default();
     let calls: Vec<_> = tool_calls_among(parts).collect();
     match members.member("type") {
         _ if !calls.is_empty() => calls,
-        Some("\"function_call\"") => vec![Asked::of(&members)],
+        Some("\"function_call\"") => vec![Requested::of(&members)],
         _ => asked_of(message),
     }
 }
 
 /// What the event `gen_ai.choice` says: what was answered, and the calls that the answer asks for, within the message or, as
 /// traceloop writes them, beside it.
-pub(super) fn of_choice(body: &str) -> (Answer, Vec<Asked<'_>>) {
+pub(super) fn of_choice(body: &str) -> (Answer, Vec<Requested<'_>>) {
     let message = value::member(body, &["message"]).unwrap_or(body);
     let within = calls_of(message);
     let asked = if within.is_empty() {
@@ -145,10 +145,10 @@ pub(super) fn of_choice(body: &str) -> (Answer, Vec<Asked<'_>>) {
 }
 
 /// The tools that a message asks for: `{"tool_calls": [{"id": …, "function": {"name": …, "arguments": …}}]}`.
-fn calls_of(message: &str) -> Vec<Asked<'_>> {
+fn calls_of(message: &str) -> Vec<Requested<'_>> {
     let calls = value::member(message, &["tool_calls"]).unwrap_or_default();
     let calls = value::items(calls).take(ASKED_MAX);
-    calls.map(|call| Asked::of(&Object::of(call))).collect()
+    calls.map(|call| Requested::of(&Object::of(call))).collect()
 }
 
 /// What came out of the span, in the form of whoever made it; the conventions had an event for it once.
@@ -160,10 +160,10 @@ fn whole_output<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Option<Cow<'a, st
         .or_else(|| event_text(span, "gen_ai.content.completion", "gen_ai.completion"))
 }
 
-fn owned(asked: Vec<Asked<'_>>) -> Vec<Asked<'static>> {
+fn owned(asked: Vec<Requested<'_>>) -> Vec<Requested<'static>> {
     let asked = asked.into_iter();
     asked
-        .map(|asked| Asked {
+        .map(|asked| Requested {
             id: asked.id.into_owned().into(),
             tool: asked.tool.into_owned().into(),
             arguments: asked
@@ -175,13 +175,13 @@ fn owned(asked: Vec<Asked<'_>>) -> Vec<Asked<'static>> {
 
 /// The calls that a provider's message asks for, or a whole response of it: a list `tool_calls`, blocks `tool_use`, items
 /// `function_call`; any-agent has a list of tools' names and arguments, without ids, Langtrace the provider's calls as content.
-fn asked_of(output: &str) -> Vec<Asked<'_>> {
+fn asked_of(output: &str) -> Vec<Requested<'_>> {
     const BLOCKS: [&[&str]; 4] = [&["content"], &["output"], &["0"], &["0", "content"]];
     if let Some(list) = tool_calls(output) {
         return list
             .iter()
             .take(ASKED_MAX)
-            .map(|call| Asked::of(&Object::of(call)))
+            .map(|call| Requested::of(&Object::of(call)))
             .collect();
     }
     let mut blocks = BLOCKS.iter().filter_map(|path| value::member(output, path));
@@ -194,17 +194,17 @@ fn asked_of(output: &str) -> Vec<Asked<'_>> {
             || block.member("tool.name").is_some()
     });
     let calls = calls.take(ASKED_MAX);
-    calls.map(|call| Asked::of(&call)).collect()
+    calls.map(|call| Requested::of(&call)).collect()
 }
 
 /// A call that a message asks for; what it does not say is empty.
-pub(super) struct Asked<'a> {
+pub(super) struct Requested<'a> {
     pub(super) id: Cow<'a, str>,
     pub(super) tool: Cow<'a, str>,
     pub(super) arguments: Option<Cow<'a, str>>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Requested<'a> {
     /// What is told of it, of a tool of this name; `None` where it cannot be told from another.
     pub(super) fn report(&self, tool: Text, how: &ToolSettings<'_>) -> Option<ToolCall> {
         if self.id.is_empty() || tool.is_empty() {
@@ -250,7 +250,7 @@ impl<'a> Asked<'a> {
 }
 
 /// The calls that messages of the GenAI conventions ask for.
-pub(super) fn asked_in(messages: &str) -> Vec<Asked<'_>> {
+pub(super) fn asked_in(messages: &str) -> Vec<Requested<'_>> {
     if parts_of(messages, &["\"tool_call\""]) == 0 {
         return Vec::new();
     }
@@ -260,10 +260,10 @@ pub(super) fn asked_in(messages: &str) -> Vec<Asked<'_>> {
 }
 
 /// The calls among the parts of a message of the GenAI conventions.
-fn tool_calls_among(parts: &str) -> impl Iterator<Item = Asked<'_>> {
+fn tool_calls_among(parts: &str) -> impl Iterator<Item = Requested<'_>> {
     let parts = value::items(parts).map(Object::of);
     let calls = parts.filter(|part| part.member("type") == Some("\"tool_call\""));
-    calls.map(|call| Asked::of(&call))
+    calls.map(|call| Requested::of(&call))
 }
 
 /// What the GenAI conventions' messages, as JSON text, answer.

@@ -171,7 +171,7 @@ pub(super) fn lines<'r>(reports: impl Iterator<Item = &'r Report>) -> Vec<String
 
 fn line(body: &Body) -> String {
     match body {
-        Body::Asked(call) => format!("asked {}({})", call.tool, shown(&call.input)),
+        Body::Requested(call) => format!("asked {}({})", call.tool, shown(&call.input)),
         Body::ToolCall(call) => {
             let id = call.call_id.map_or("", |_| " with id");
             let error = call

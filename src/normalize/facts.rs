@@ -239,7 +239,7 @@ pub(super) struct Answered<'a> {
     /// How many tool calls it asks for.
     pub(super) calls: u32,
     /// The first of them, in any order.
-    pub(super) asked: Vec<Asked<'a>>,
+    pub(super) asked: Vec<FlatRequest<'a>>,
     /// The first text.
     pub(super) text: Option<ValueView<'a>>,
 }
@@ -249,7 +249,7 @@ pub(super) const ASKED_MAX: usize = 16;
 
 /// A call that an answer asks for; what it does not say is empty.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct FlatRequest<'a> {
     /// Which call of which message, as it is written.
     place: &'a str,
     pub(super) id: &'a str,
@@ -441,7 +441,7 @@ impl<'a> Answered<'a> {
             return;
         }
         if known == self.asked.len() {
-            self.asked.push(Asked {
+            self.asked.push(FlatRequest {
                 place,
                 id: "",
                 tool: "",

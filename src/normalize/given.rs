@@ -20,7 +20,7 @@ use crate::engine::event::{Recorded, ToolCall};
 use crate::engine::policy::ToolSettings;
 use crate::otlp::{SpanView, ValueView};
 
-use super::answer::{Asked, EVENT_CONTENT, OPERATION_DETAILS};
+use super::answer::{EVENT_CONTENT, OPERATION_DETAILS, Requested};
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::history::{self, History};
 use super::texts::{event_text, json_text, member_text, messages_text, only_text};
@@ -87,7 +87,7 @@ pub(super) fn tool_answers<'a>(facts: &Facts<'a>, given: &History<'a>) -> Vec<To
 pub(super) fn first_call(
     facts: &Facts<'_>,
     given: &History<'_>,
-    asked: &[Asked<'_>],
+    asked: &[Requested<'_>],
 ) -> Option<String> {
     let telling = |id: &str, tool: &str| {
         id.len() >= TELLING_BYTES_MIN

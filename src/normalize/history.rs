@@ -12,7 +12,7 @@ use memchr::memmem;
 
 use crate::engine::event::id_of_place;
 
-use super::answer::{self, Asked};
+use super::answer::{self, Requested};
 use super::facts::ASKED_MAX;
 use super::given::{self, ToolAnswer};
 use super::texts::member_text;
@@ -69,7 +69,7 @@ impl<'a> History<'a> {
     }
 
     /// The calls for which the model asked in its last answer.
-    pub(super) fn asked_before(&self) -> Vec<Asked<'a>> {
+    pub(super) fn asked_before(&self) -> Vec<Requested<'a>> {
         let last = self.tail[..self.seen].last();
         last.map_or_else(Vec::new, |last| answer::asked_by(last))
     }
@@ -113,7 +113,7 @@ impl<'a> History<'a> {
 
     /// Gives calls that are asked for after this history names by which they can be told apart, where the provider's ids
     /// cannot.
-    pub(super) fn name_asked(&self, asked: &mut [Asked<'_>]) {
+    pub(super) fn name_asked(&self, asked: &mut [Requested<'_>]) {
         if self.json.is_empty() {
             return;
         }

@@ -13,7 +13,7 @@ use crate::engine::event::{
 use crate::engine::policy::Policy;
 use crate::otlp::SpanView;
 
-use super::answer::{self, Asked};
+use super::answer::{self, Requested};
 use super::call::Call;
 use super::facts::{Facts, Slot};
 use super::given::{self, ToolAnswer};
@@ -297,7 +297,7 @@ impl<'r, 'a> Reading<'r, 'a> {
     }
 
     /// Tells the same, with what the model asks for as its own dialect has it.
-    pub(super) fn tell_exchange_of(&mut self, asked: Vec<Asked<'_>>) {
+    pub(super) fn tell_exchange_of(&mut self, asked: Vec<Requested<'_>>) {
         let given = given::given_messages(self.span, self.facts).unwrap_or_default();
         let given = History::of(&given);
         let mut asked = asked;
@@ -330,7 +330,7 @@ impl<'r, 'a> Reading<'r, 'a> {
     }
 
     /// Tells what a model asked for, and what the tools that it had asked for before answered.
-    pub(super) fn tell_exchange(&mut self, asked: &[Asked<'_>], answers: Vec<ToolAnswer<'_>>) {
+    pub(super) fn tell_exchange(&mut self, asked: &[Requested<'_>], answers: Vec<ToolAnswer<'_>>) {
         for asked in asked {
             self.tell_asked(asked);
         }
@@ -340,12 +340,12 @@ impl<'r, 'a> Reading<'r, 'a> {
     }
 
     /// Tells that a model asked for a call.
-    pub(super) fn tell_asked(&mut self, asked: &Asked<'_>) {
+    pub(super) fn tell_asked(&mut self, asked: &Requested<'_>) {
         let tool = self.names.name(&asked.tool);
         let how = self.policy.tool(&tool, self.agent.as_deref());
         if let Some(call) = asked.report(tool, &how) {
             let id = asked.identity(&self.span.trace_id);
-            self.tell_named(id, Body::Asked(call));
+            self.tell_named(id, Body::Requested(call));
         }
     }
 

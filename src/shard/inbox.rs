@@ -160,7 +160,7 @@ impl Cost {
 /// About what an event takes in memory. Names are left out: events share them, and they are short.
 fn event_bytes(event: &Event) -> usize {
     let texts = match &event.body {
-        Body::ToolCall(call) | Body::Asked(call) => [&call.input, &call.output]
+        Body::ToolCall(call) | Body::Requested(call) => [&call.input, &call.output]
             .into_iter()
             .filter_map(|value| value.value())
             .map(|value| value.sample.len())

@@ -51,7 +51,7 @@ pub(super) fn copy_of(
     let trace = TraceId(xxh3_128(run_id.as_bytes()).to_be_bytes());
     let copies: Vec<Event> = events
         .iter()
-        .filter(|event| matches!(event.body, Body::ToolCall(_) | Body::Asked(_)))
+        .filter(|event| matches!(event.body, Body::ToolCall(_) | Body::Requested(_)))
         .filter_map(|event| {
             let worker = event.worker.as_ref().or(event.agent.as_ref())?;
             Some(Event {

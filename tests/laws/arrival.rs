@@ -134,7 +134,7 @@ fn small_disorder_does_not_matter_in_long_runs() {
 
 /// The same run without ids of calls. What a model asks for would be nobody's.
 fn without_ids(mut events: Vec<Event>) -> Vec<Event> {
-    events.retain(|event| !matches!(event.body, Body::Asked(_)));
+    events.retain(|event| !matches!(event.body, Body::Requested(_)));
     for event in &mut events {
         if let Body::ToolCall(call) = &mut event.body {
             call.call_id = None;
@@ -155,7 +155,7 @@ fn with_ids(mut events: Vec<Event>) -> Vec<Event> {
     let mut called = 0;
     for place in 0..events.len() {
         let (before, behind) = events.split_at_mut(place + 1);
-        let Body::Asked(asked) = &mut before[place].body else {
+        let Body::Requested(asked) = &mut before[place].body else {
             continue;
         };
         let mut soon = behind.iter().take(SOON).zip(place..);
@@ -171,7 +171,8 @@ fn with_ids(mut events: Vec<Event>) -> Vec<Event> {
             asked.input.clone_from(&call.input);
         }
     }
-    events.retain(|event| !matches!(&event.body, Body::Asked(asked) if asked.call_id.is_none()));
+    events
+        .retain(|event| !matches!(&event.body, Body::Requested(asked) if asked.call_id.is_none()));
     events
 }
 
@@ -188,7 +189,7 @@ fn plain_reports(events: Vec<Event>) -> Vec<Event> {
             }
         }
     }
-    events.retain(|event| !matches!(event.body, Body::Asked(_) | Body::AgentSpan(_)));
+    events.retain(|event| !matches!(event.body, Body::Requested(_) | Body::AgentSpan(_)));
     events
 }
 

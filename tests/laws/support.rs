@@ -116,7 +116,7 @@ pub(crate) fn body() -> impl Strategy<Value = Body> {
                 error, ..call(tool, call_id, input, output)
             })),
         2 => (name(&["search", "read"]), recorded(), id_in_messages()).prop_map(|(tool, input, call_id)| {
-            Body::Asked(call(tool, Some(call_id), input, Recorded::NotRecorded))
+            Body::Requested(call(tool, Some(call_id), input, Recorded::NotRecorded))
         }),
         // An answer to a call that it does not name.
         1 => (recorded(), id_in_messages()).prop_map(|(output, call_id)| {

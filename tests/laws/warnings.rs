@@ -211,7 +211,7 @@ fn calls_of_many_agents_are_counted() {
 fn unknown_arguments_equal_nothing() {
     law(&run(120), |mut events, policy| {
         for event in &mut events {
-            if let Body::ToolCall(call) | Body::Asked(call) = &mut event.body {
+            if let Body::ToolCall(call) | Body::Requested(call) = &mut event.body {
                 call.input = if event.id % 2 == 0 {
                     Recorded::Redacted
                 } else {

@@ -32,7 +32,7 @@ pub(crate) struct Speech {
     /// Instructions so far.
     pub(crate) instructions: u64,
     /// The newest instructions, newest last.
-    pub(crate) asked: VecDeque<Asked>,
+    pub(crate) asked: VecDeque<Instruction>,
     /// How often a tool call or user message came after such turns.
     pub(crate) silences: u64,
     /// Sketches of texts over the run, as in [`Said`].
@@ -41,7 +41,7 @@ pub(crate) struct Speech {
 
 /// An instruction to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct Instruction {
     /// Hash of the agent's name.
     pub(crate) agent: u64,
     pub(crate) words: Words,
@@ -61,7 +61,7 @@ const ALIKE: f64 = 0.85;
 /// Most words that two instructions have of their own where one is the other about another thing.
 const OWN_WORDS_MAX: usize = 2;
 
-impl Asked {
+impl Instruction {
     /// Whether both say the same words but for one or two on either side.
     pub(crate) fn differs_little(&self, other: &Self) -> bool {
         let own = |left: &Words, right: &Words| {
@@ -137,7 +137,7 @@ impl Speech {
     }
 
     /// Whether an instruction names something that no instruction to the agent named before.
-    pub(crate) fn asks_about_another(&self, asked: &Asked) -> bool {
+    pub(crate) fn asks_about_another(&self, asked: &Instruction) -> bool {
         let earlier = || self.asked.iter().filter(|other| other.agent == asked.agent);
         let named = |word: &u32| earlier().any(|other| other.words.0.contains(word));
         !asked.words.0.iter().all(named)
@@ -145,7 +145,7 @@ impl Speech {
 
     /// Whether an instruction puts another thing into the place of one that was asked for before, as far as it is like any that the
     /// agent had.
-    pub(crate) fn asks_the_same_of_another(&self, asked: &Asked, similarity: f64) -> bool {
+    pub(crate) fn asks_the_same_of_another(&self, asked: &Instruction, similarity: f64) -> bool {
         let mut alike = 0;
         let mut is_filled_in = true;
         for other in self.asked.iter().filter(|other| other.agent == asked.agent) {
@@ -165,10 +165,10 @@ impl Speech {
     /// Whether an errand is given once more for the next piece of work: it is told as before word for word, or filled in with
     /// another thing, and something new came of at least half of those before it. One that is among them counts for itself where
     /// something came of it: else it is not known yet whether anything will.
-    pub(crate) fn goes_on_with(&self, asked: &Asked, similarity: f64) -> bool {
+    pub(crate) fn goes_on_with(&self, asked: &Instruction, similarity: f64) -> bool {
         let mut fruitful = 0;
         let mut all = 0;
-        let is_open = |other: &Asked| ptr::eq(other, asked) && !other.fruitful;
+        let is_open = |other: &Instruction| ptr::eq(other, asked) && !other.fruitful;
         for other in self.like(asked, similarity).filter(|other| !is_open(other)) {
             if other.words != asked.words && !other.fills_the_same_form(asked) {
                 return false;
@@ -182,9 +182,9 @@ impl Speech {
     /// The instructions to the same agent that are like one, the oldest first.
     pub(crate) fn like<'s>(
         &'s self,
-        asked: &Asked,
+        asked: &Instruction,
         similarity: f64,
-    ) -> impl Iterator<Item = &'s Asked> + use<'s> {
+    ) -> impl Iterator<Item = &'s Instruction> + use<'s> {
         let (agent, words) = (asked.agent, asked.words);
         self.asked
             .iter()

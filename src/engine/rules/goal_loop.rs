@@ -29,7 +29,7 @@ use crate::engine::event::{AgentSpan, Command, Event};
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::outcome::Outcome;
-use crate::engine::fold::speech::{ASKED_MAX, Asked, Words, signs_among_words};
+use crate::engine::fold::speech::{ASKED_MAX, Instruction, Words, signs_among_words};
 use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
@@ -62,7 +62,7 @@ pub(super) fn observe_instruction(
     let settings = policy.rules.goal_loop.as_ref()?;
     let asked = instruction(event, agent)?;
     let likeness = settings.similarity;
-    let within = |other: &Asked| event.start_ns < other.end_ns;
+    let within = |other: &Instruction| event.start_ns < other.end_ns;
     if fold.speech.like(&asked, likeness).any(within) {
         return None;
     }
@@ -77,12 +77,12 @@ pub(super) fn observe_instruction(
     let goes_on =
         of_another || (policy.progress_aware && fold.speech.goes_on_with(&asked, likeness));
     let about_another = fold.speech.asks_about_another(&asked);
-    let same = |other: &&Asked| !(about_another && other.differs_little(&asked));
+    let same = |other: &&Instruction| !(about_another && other.differs_little(&asked));
     let alike = fold.speech.like(&asked, likeness);
     let earlier: Vec<_> = alike.filter(same).cloned().collect();
     let group = asked.agent;
     // Nearly word for word, one fewer is enough.
-    let near = |other: &&Asked| other.words.likeness(&asked.words) >= NEAR;
+    let near = |other: &&Instruction| other.words.likeness(&asked.words) >= NEAR;
     let near = earlier.iter().filter(near).count() as u64 + 2 >= u64::from(settings.instructions);
     let enough = earlier.len() as u64 + 1 >= u64::from(settings.instructions) || near;
     let found = enough && !goes_on && is_errand(agent, &asked);
@@ -122,15 +122,15 @@ pub(crate) fn is_new_errand(
 }
 
 /// Whether an instruction says by itself what is to be done.
-fn is_errand(agent: &AgentSpan, asked: &Asked) -> bool {
+fn is_errand(agent: &AgentSpan, asked: &Instruction) -> bool {
     let words = asked.words.0.len();
     let signs = agent.instruction().map_or(0, signs_among_words);
     words - signs.min(words) / 2 >= ERRAND_WORDS_MIN
 }
 
-fn instruction(event: &Event, agent: &AgentSpan) -> Option<Asked> {
+fn instruction(event: &Event, agent: &AgentSpan) -> Option<Instruction> {
     let words = Words::of(agent.instruction()?, WORD_LETTERS_MIN);
-    (words.0.len() >= WORDS_MIN).then(|| Asked {
+    (words.0.len() >= WORDS_MIN).then(|| Instruction {
         agent: text_hash(&agent.name),
         words,
         span: event.span,

@@ -299,7 +299,7 @@ impl Near {
 fn asked_before(steps: &[Step<'_>], places: usize) -> Vec<usize> {
     let untaken = steps.iter().filter_map(|step| match step {
         Step::Tool(call) if step.first_place() >= places => call.asked.map(|(place, _)| place),
-        Step::Other(place, event) => matches!(event.body, Body::Asked(_)).then_some(*place),
+        Step::Other(place, event) => matches!(event.body, Body::Requested(_)).then_some(*place),
         _ => None,
     });
     let mut untaken: Vec<_> = untaken.filter(|place| *place < places).collect();

@@ -19,10 +19,10 @@ use crate::engine::event::{
 use crate::engine::hash::{mix, worker_hash};
 
 use super::Window;
-use super::asked::Asked;
 use super::card::{Card, is_end_of, may_name_one_tool};
 use super::join::{Asking, is_of_guard, is_question};
 use super::kin::{are_apart, are_two_calls, tell_of_one_call};
+use super::requested::Requested;
 use super::spoken::Spoken;
 
 /// What the fold takes at a time: one call, however many reports, or one other event.
@@ -76,8 +76,8 @@ pub(crate) fn steps<'a>(window: &Window, reports: &'a [(usize, Event)]) -> Vec<S
     let mut steps: Vec<Step<'_>> = Vec::with_capacity(reports.len());
     let mut asked = Vec::new();
     for &(place, ref event) in reports {
-        if let Body::Asked(call) = &event.body {
-            asked.push(Asked { place, event, call });
+        if let Body::Requested(call) = &event.body {
+            asked.push(Requested { place, event, call });
             continue;
         }
         let known = window
@@ -586,7 +586,7 @@ mod tests {
             event.span = SpanId::default();
             event
         };
-        let asked = |tool, call_id| moment(told(100 + call_id, tool, call_id, Body::Asked), 2);
+        let asked = |tool, call_id| moment(told(100 + call_id, tool, call_id, Body::Requested), 2);
         let answer = |call_id| moment(told(200 + call_id, "", call_id, Body::ToolCall), 10);
         let span = |tool, number| named(tool, number, 9, (10, 12));
         let calls = |events: &[Event]| {
@@ -863,7 +863,7 @@ mod tests {
     #[test]
     fn answers_find_their_calls_through_what_was_asked_for() {
         let asked =
-            |span, id, input| event(span, (10, 20), Body::Asked(tool("t", Some(id), input)));
+            |span, id, input| event(span, (10, 20), Body::Requested(tool("t", Some(id), input)));
         let span = |span, from, input| {
             event(
                 span,
@@ -911,7 +911,7 @@ mod tests {
             event(
                 place as u8,
                 (at, at + 5),
-                Body::Asked(tool("t", id(place), value(input))),
+                Body::Requested(tool("t", id(place), value(input))),
             )
         };
         let span = |place: u64, input| {
@@ -947,7 +947,7 @@ mod tests {
                 "t(2) = 0 (410, 415)"
             ]
         );
-        let given = |id| event(1, (10, 20), Body::Asked(tool("t", Some(id), value(1))));
+        let given = |id| event(1, (10, 20), Body::Requested(tool("t", Some(id), value(1))));
         let answered = event(
             0,
             (150, 150),
@@ -960,7 +960,7 @@ mod tests {
     /// and lasted from the one to the other.
     #[test]
     fn messages_alone_tell_of_a_call() {
-        let asked = event(1, (10, 20), Body::Asked(tool("t", Some(71), value(1))));
+        let asked = event(1, (10, 20), Body::Requested(tool("t", Some(71), value(1))));
         let answer = event(
             0,
             (50, 50),
@@ -981,7 +981,7 @@ mod tests {
             event(
                 1,
                 (10, 20),
-                Body::Asked(tool("t", Some(id), Recorded::NotRecorded)),
+                Body::Requested(tool("t", Some(id), Recorded::NotRecorded)),
             )
         };
         let outer = event(4, (30, 40), Body::ToolCall(tool("t", None, value(1))));

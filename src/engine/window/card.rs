@@ -16,7 +16,7 @@ use super::traces::TraceNumber;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Tool,
-    Asked,
+    Requested,
     Model,
     Agent,
     Handoff,
@@ -32,7 +32,7 @@ impl Kind {
     /// Every kind, at the place of its number.
     pub(crate) const ALL: [Self; 11] = [
         Self::Tool,
-        Self::Asked,
+        Self::Requested,
         Self::Model,
         Self::Agent,
         Self::Handoff,
@@ -96,7 +96,7 @@ impl Card {
             marks: 0,
         };
         match &event.body {
-            Body::ToolCall(call) | Body::Asked(call) => {
+            Body::ToolCall(call) | Body::Requested(call) => {
                 if !call.tool.is_empty() {
                     card.tool = tool_number(&call.tool);
                 }
@@ -263,7 +263,7 @@ pub(crate) fn may_name_one_tool(one: &str, other: &str) -> bool {
 pub(crate) fn kind(body: &Body) -> Kind {
     match body {
         Body::ToolCall(_) => Kind::Tool,
-        Body::Asked(_) => Kind::Asked,
+        Body::Requested(_) => Kind::Requested,
         Body::ModelCall(_) => Kind::Model,
         Body::AgentSpan(_) => Kind::Agent,
         Body::Handoff(_) => Kind::Handoff,

@@ -59,7 +59,7 @@ impl Asking {
         self.round = self.round.max(guarded.round);
         self.turn = self.turn.max(guarded.turn);
         match guarded.part {
-            Part::Asked => {}
+            Part::Question => {}
             Part::Skipped(rule) => self.refused = Some((rule, VerdictKind::Skip)),
             Part::Aborted(rule) => self.refused = Some((rule, VerdictKind::Abort)),
             Part::Result => self.answered = true,

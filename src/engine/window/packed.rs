@@ -58,7 +58,7 @@ pub(crate) fn pack(event: &Event, out: &mut Vec<u8>) -> Option<Sample> {
     put_name(event.agent.as_ref(), out);
     put_name(event.worker.as_ref(), out);
     match &event.body {
-        Body::ToolCall(call) | Body::Asked(call) => return pack_tool(call, start, out),
+        Body::ToolCall(call) | Body::Requested(call) => return pack_tool(call, start, out),
         Body::ModelCall(call) => pack_model(call, out),
         Body::AgentSpan(span) => {
             put_text(&span.name, out);
@@ -118,7 +118,7 @@ fn pack_tool(call: &ToolCall, start: usize, out: &mut Vec<u8>) -> Option<Sample>
     put_failure(call.error.as_ref(), out);
     if let Some(guarded) = &call.guarded {
         let (part, rule) = match guarded.part {
-            Part::Asked => (0, None),
+            Part::Question => (0, None),
             Part::Skipped(rule) => (1, Some(rule)),
             Part::Aborted(rule) => (2, Some(rule)),
             Part::Result => (3, None),

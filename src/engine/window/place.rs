@@ -23,7 +23,7 @@ impl Place {
     pub(super) fn from_parts(kind: Kind, id: u64, start_ns: u64, end_ns: u64) -> Self {
         let (at_ns, class, then_ns) = match kind {
             Kind::Agent => (start_ns, 0, u64::MAX - end_ns),
-            Kind::Asked => (start_ns, 1, 0),
+            Kind::Requested => (start_ns, 1, 0),
             Kind::Handoff => (start_ns, 2, end_ns),
             Kind::End => (end_ns, 3, end_ns),
             _ => (start_ns, 1, end_ns),
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn what_was_asked_for_stands_before_its_call() {
         for (asked_id, call_id) in [(1, 2), (2, 1)] {
-            let asked = Place::from_parts(Kind::Asked, asked_id, 7, 9);
+            let asked = Place::from_parts(Kind::Requested, asked_id, 7, 9);
             let call = Place::from_parts(Kind::Tool, call_id, 7, 7);
             assert!(asked < call);
         }

@@ -19,7 +19,7 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{Answer, Body, ModelCall, TraceId};
-use crate::normalize::answer::{self, Asked, FINAL_ANSWER, OPERATION_DETAILS};
+use crate::normalize::answer::{self, FINAL_ANSWER, OPERATION_DETAILS, Requested};
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
@@ -210,7 +210,7 @@ fn is_request(reading: &Reading<'_, '_>) -> bool {
 
 fn request(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
-    let asked = Asked {
+    let asked = Requested {
         id: json_text(facts.value(Slot::CallId)).unwrap_or_default(),
         tool: facts.text(Slot::ToolName).unwrap_or_default().into(),
         arguments: json_text(facts.value(Slot::ToolParameters)),

@@ -14,7 +14,7 @@
 use std::borrow::Cow;
 
 use crate::engine::event::Answer;
-use crate::normalize::answer::{self, Asked};
+use crate::normalize::answer::{self, Requested};
 use crate::normalize::call::Call;
 use crate::normalize::history::History;
 use crate::normalize::reading::Reading;
@@ -106,12 +106,12 @@ fn tokens(span: &SpanView<'_>, names: [&str; 2]) -> u64 {
 }
 
 /// The calls among the blocks of a message.
-fn asked_in(blocks: &str) -> Vec<Asked<'_>> {
+fn asked_in(blocks: &str) -> Vec<Requested<'_>> {
     let calls = value::items(blocks)
         .filter(|block| value::member(block, &["block_type"]) == Some("\"tool_call\""));
     let member = |call, key| member_text(call, &[key]);
     calls
-        .map(|call| Asked {
+        .map(|call| Requested {
             id: member(call, "tool_call_id").unwrap_or_default(),
             tool: member(call, "tool_name").unwrap_or_default(),
             arguments: member(call, "tool_kwargs"),

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 
 use crate::engine::event::{Body, ModelCall};
 use crate::engine::policy::Policy;
-use crate::normalize::answer::{self, Asked, EVENT_CONTENT, OPERATION_DETAILS};
+use crate::normalize::answer::{self, EVENT_CONTENT, OPERATION_DETAILS, Requested};
 use crate::normalize::facts::{ASKED_MAX, Facts, Slot};
 use crate::normalize::given::{self, ToolAnswer};
 use crate::normalize::history::History;
@@ -203,12 +203,12 @@ fn tell_model_call(record: &mut Record<'_, '_>, call: ModelCall) {
     record.tell_below(identity, Body::ModelCall(call));
 }
 
-fn tell_asked(record: &mut Record<'_, '_>, asked: &Asked<'_>) {
+fn tell_asked(record: &mut Record<'_, '_>, asked: &Requested<'_>) {
     let tool = value::name(gen_ai::tool_name(record.log.scope_name, &asked.tool));
     let how = record.how(&tool);
     if let Some(call) = asked.report(tool, &how) {
         let identity = asked.identity(&record.log.trace_id);
-        record.tell_below(identity, Body::Asked(call));
+        record.tell_below(identity, Body::Requested(call));
     }
 }
 

@@ -9,7 +9,7 @@
 //! (Claude Code, Codex and Opencode do) holds them together, else the id of the conversation's first call of a tool.
 
 use crate::engine::event::Answer;
-use crate::normalize::answer::{self, Asked};
+use crate::normalize::answer::{self, Requested};
 use crate::normalize::facts::{ASKED_MAX, Slot};
 use crate::normalize::reading::Reading;
 use crate::normalize::records::{pick, text};
@@ -43,7 +43,7 @@ fn request(reading: &mut Reading<'_, '_>) {
     let output = json_text(facts.value(Slot::Output)).unwrap_or_default();
     let calls = value::member(&output, &["toolCalls"]).unwrap_or_default();
     let calls = value::items(calls).take(ASKED_MAX);
-    let asked: Vec<_> = calls.map(|call| Asked::of(&Object::of(call))).collect();
+    let asked: Vec<_> = calls.map(|call| Requested::of(&Object::of(call))).collect();
     reading.tell_model_call();
     if !output.is_empty() {
         let said = member_text(&output, &["completion"]).filter(|said| !said.is_empty());

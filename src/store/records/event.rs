@@ -67,7 +67,7 @@ enum BodyRecord {
     #[prost(message, tag = "18")]
     Nudge(NudgeRecord),
     #[prost(message, tag = "19")]
-    Asked(ToolCallRecord),
+    Requested(ToolCallRecord),
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -180,7 +180,7 @@ impl TablesWriter {
     fn body(&mut self, body: &Body, out: &mut Vec<u8>) {
         match body {
             Body::ToolCall(call) => wire::message(out, 9, |out| self.tool_call(call, out)),
-            Body::Asked(call) => wire::message(out, 19, |out| self.tool_call(call, out)),
+            Body::Requested(call) => wire::message(out, 19, |out| self.tool_call(call, out)),
             Body::ModelCall(call) => wire::message(out, 10, |out| self.model_call(call, out)),
             Body::AgentSpan(span) => wire::message(out, 11, |out| {
                 wire::number(out, 1, self.text(&span.name).into());
@@ -270,7 +270,7 @@ impl TablesReader {
     fn body(&self, record: BodyRecord) -> Result<Body, RecordError> {
         Ok(match record {
             BodyRecord::ToolCall(call) => Body::ToolCall(self.tool_call(&call)?),
-            BodyRecord::Asked(call) => Body::Asked(self.tool_call(&call)?),
+            BodyRecord::Requested(call) => Body::Requested(self.tool_call(&call)?),
             BodyRecord::ModelCall(call) => Body::ModelCall(self.model_call(&call)?),
             BodyRecord::AgentSpan(span) => Body::AgentSpan(AgentSpan {
                 name: self.text(span.name)?,

@@ -62,7 +62,7 @@ impl TablesWriter {
     /// The bytes of a [`GuardedRecord`].
     pub(super) fn guarded(&mut self, guarded: &Guarded, out: &mut Vec<u8>) {
         let (part, rule) = match guarded.part {
-            Part::Asked => (0, None),
+            Part::Question => (0, None),
             Part::Skipped(rule) => (1, Some(rule)),
             Part::Result => (2, None),
             Part::Aborted(rule) => (3, Some(rule)),
@@ -98,7 +98,7 @@ impl TablesWriter {
 impl TablesReader {
     pub(super) fn guarded(&self, record: &GuardedRecord) -> Result<Guarded, RecordError> {
         let part = match record.part {
-            0 => Part::Asked,
+            0 => Part::Question,
             1 => Part::Skipped(self.rule(record.rule)?),
             3 => Part::Aborted(self.rule(record.rule)?),
             2 => Part::Result,

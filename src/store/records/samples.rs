@@ -165,7 +165,7 @@ fn model_call() -> impl Strategy<Value = ModelCall> {
 fn body() -> impl Strategy<Value = Body> {
     prop_oneof![
         tool_call().prop_map(Body::ToolCall),
-        tool_call().prop_map(Body::Asked),
+        tool_call().prop_map(Body::Requested),
         model_call().prop_map(Body::ModelCall),
         (text(), recorded(), recorded()).prop_map(|(name, input, output)| Body::AgentSpan(
             AgentSpan {
@@ -198,7 +198,7 @@ fn rule() -> impl Strategy<Value = Rule> {
 
 fn guarded() -> impl Strategy<Value = Box<Guarded>> {
     let part = prop_oneof![
-        Just(Part::Asked),
+        Just(Part::Question),
         rule().prop_map(Part::Skipped),
         rule().prop_map(Part::Aborted),
         Just(Part::Result),

@@ -1,7 +1,7 @@
 //! What was said in a run, as part of its saved state.
 
 use crate::engine::bounded::BoundedVec;
-use crate::engine::fold::speech::{Asked, Said, Speech, Words};
+use crate::engine::fold::speech::{Instruction, Said, Speech, Words};
 
 use super::RecordError;
 use super::tables::{TablesReader, TablesWriter};
@@ -10,7 +10,7 @@ use super::tables::{TablesReader, TablesWriter};
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct SpeechRecord {
     #[prost(message, repeated, tag = "1")]
-    asked: Vec<AskedRecord>,
+    asked: Vec<InstructionRecord>,
     #[prost(uint64, tag = "2")]
     instructions: u64,
     #[prost(message, repeated, tag = "3")]
@@ -22,7 +22,7 @@ pub(super) struct SpeechRecord {
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-struct AskedRecord {
+struct InstructionRecord {
     #[prost(fixed64, tag = "1")]
     agent: u64,
     #[prost(fixed32, repeated, tag = "2")]
@@ -73,8 +73,8 @@ impl TablesWriter {
         })
     }
 
-    fn asked(&mut self, asked: &Asked) -> AskedRecord {
-        let Asked {
+    fn asked(&mut self, asked: &Instruction) -> InstructionRecord {
+        let Instruction {
             agent,
             words: Words(words),
             span,
@@ -82,7 +82,7 @@ impl TablesWriter {
             end_ns,
             fruitful,
         } = asked;
-        AskedRecord {
+        InstructionRecord {
             agent: *agent,
             words: words.to_vec(),
             span: self.span(*span),
@@ -95,8 +95,8 @@ impl TablesWriter {
 
 impl TablesReader {
     pub(super) fn speech(&self, record: SpeechRecord) -> Result<Speech, RecordError> {
-        let asked = |asked: AskedRecord| {
-            Ok::<_, RecordError>(Asked {
+        let asked = |asked: InstructionRecord| {
+            Ok::<_, RecordError>(Instruction {
                 agent: asked.agent,
                 words: Words(asked.words.into_iter().collect::<BoundedVec<_, _>>()),
                 span: self.span(asked.span)?,

@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         let (agent, worker) = (self.name()?, self.name()?);
         let body = match card.kind {
             Kind::Tool => Body::ToolCall(self.tool(card)?),
-            Kind::Asked => Body::Asked(self.tool(card)?),
+            Kind::Requested => Body::Requested(self.tool(card)?),
             Kind::Model => Body::ModelCall(self.model(card)?),
             Kind::Agent => Body::AgentSpan(AgentSpan {
                 name: self.shared()?,
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
 
     fn guarded(&mut self, asked: u64) -> Read<Guarded> {
         let part = match self.byte()? {
-            0 => Part::Asked,
+            0 => Part::Question,
             1 => Part::Skipped(self.rule()?),
             2 => Part::Aborted(self.rule()?),
             3 => Part::Result,
