@@ -207,10 +207,10 @@ fn first_costs_are_no_spikes() {
     let spike = costs(&[0.01, 0.01, 0.01, 0.01, 0.4]);
     check(&spike, &["cost_spike"]);
     let told = checked("", &spike).to_string();
-    assert!(told.contains("One model call cost 0.40 dollars"), "{told}");
+    assert!(told.contains("One model call cost $0.40"), "{told}");
     let told = checked("", &costs(&[0.01, 0.01, 0.01, 0.01, 0.4, 1.0])).to_string();
     assert!(
-        told.contains("2 model calls cost 1.40 dollars, each a large"),
+        told.contains("2 model calls cost $1.40, each a large"),
         "{told}"
     );
 }

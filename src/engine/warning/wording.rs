@@ -36,14 +36,14 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
         Rule::CostSpike => {
             let each = if count == 1 { "" } else { "each " };
             format!(
-                "{} cost {} dollars, {each}a large part of what the run had cost by then.",
+                "{} cost {}, {each}a large part of what the run had cost by then.",
                 times(count, "model call", "model calls"),
                 dollars(kept.proof.spent.cost_microusd)
             )
         }
         Rule::CostBudgetExceeded => {
             format!(
-                "The run has cost {} dollars, more than its budget.",
+                "The run has cost {}, more than its budget.",
                 dollars(kept.proof.spent.cost_microusd)
             )
         }
@@ -228,9 +228,9 @@ fn length(length_ns: u64) -> String {
 fn dollars(microusd: u64) -> String {
     let usd = microusd as f64 / 1e6;
     if microusd < 10_000 {
-        format!("{usd:.4}")
+        format!("${usd:.4}")
     } else {
-        format!("{usd:.2}")
+        format!("${usd:.2}")
     }
 }
 
