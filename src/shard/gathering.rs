@@ -63,14 +63,10 @@ impl Gathering {
         waits.then_some(self.until)
     }
 
-    /// Notes whether those came who were waited for.
-    fn end(&mut self, in_vain: bool) {
-        if in_vain {
-            self.pause = self.next_pause;
-            self.next_pause = (2 * self.next_pause).min(PAUSE_MAX);
-        } else {
-            self.next_pause = 1;
-        }
+    /// Those who were waited for did not come: the next turns do not wait.
+    fn pause(&mut self) {
+        self.pause = self.next_pause;
+        self.next_pause = (2 * self.next_pause).min(PAUSE_MAX);
     }
 }
 
@@ -104,12 +100,12 @@ impl Worker {
                     return Ok(());
                 },
                 () = &mut over => {
-                    self.gathering.end(true);
+                    self.gathering.pause();
                     return Ok(());
                 }
             }
         }
-        self.gathering.end(false);
+        self.gathering.next_pause = 1;
         Ok(())
     }
 }

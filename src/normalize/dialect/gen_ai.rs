@@ -299,13 +299,13 @@ fn tool(reading: &mut Reading<'_, '_>) {
         .or_else(|| json_text(facts.value(Slot::Input)))
         .or_else(|| json_text(facts.value(Slot::PlainInput)))
         .or_else(|| event_text(span, "gen_ai.tool.message", "content"))
-        .or_else(|| told_in_messages(reading, true));
+        .or_else(|| told_in_messages(reading, &ARGUMENTS));
     call.result = call
         .result
         .or_else(|| json_text(facts.value(Slot::Output)))
         .or_else(|| json_text(facts.value(Slot::PlainOutput)))
         .or_else(|| event_text(span, "gen_ai.choice", "message"))
-        .or_else(|| told_in_messages(reading, false));
+        .or_else(|| told_in_messages(reading, &RESULT));
     if span.scope_name == agentscope::SCOPE {
         agentscope::unwrap_response(&mut call);
     }
@@ -358,16 +358,33 @@ pub(super) fn tool_name<'t>(scope_name: &str, tool: &'t str) -> &'t str {
     }
 }
 
-/// What the first part of a tool's messages says, for frameworks that tell a tool call as a conversation: its arguments
-/// as a `tool_call`, its result as a `tool_call_response`.
-fn told_in_messages<'a>(reading: &Reading<'_, 'a>, arguments: bool) -> Option<Cow<'a, str>> {
-    let (slot, key, member) = if arguments {
-        (Slot::InputMessages, "gen_ai.input.messages", "arguments")
-    } else {
-        (Slot::OutputMessages, "gen_ai.output.messages", "response")
-    };
-    let messages = json_text(reading.facts.value(slot))
-        .or_else(|| event_text(reading.span, OPERATION_DETAILS, key))?;
+/// Where frameworks that tell a tool call as a conversation have a part of it.
+struct InMessages {
+    slot: Slot,
+    key: &'static str,
+    /// The member of the messages' first part.
+    member: &'static str,
+}
+
+/// The arguments, of a `tool_call`.
+const ARGUMENTS: InMessages = InMessages {
+    slot: Slot::InputMessages,
+    key: "gen_ai.input.messages",
+    member: "arguments",
+};
+
+/// The result, of a `tool_call_response`.
+const RESULT: InMessages = InMessages {
+    slot: Slot::OutputMessages,
+    key: "gen_ai.output.messages",
+    member: "response",
+};
+
+/// What the first part of a tool's messages says.
+fn told_in_messages<'a>(reading: &Reading<'_, 'a>, told: &InMessages) -> Option<Cow<'a, str>> {
+    let member = told.member;
+    let messages = json_text(reading.facts.value(told.slot))
+        .or_else(|| event_text(reading.span, OPERATION_DETAILS, told.key))?;
     value::member(&messages, &["0", "parts", "0", member])?;
     Some(wrappers::within(messages, |messages| {
         member_text(messages, &["0", "parts", "0", member])
