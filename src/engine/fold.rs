@@ -5,21 +5,19 @@
 
 pub(super) mod amount;
 mod batch;
-mod before;
 pub(crate) mod control;
 mod copying;
 mod deed;
-pub(super) mod elsewhere;
-pub(super) mod gist;
-pub(super) mod handed;
+mod despite_writes;
+mod earlier_calls;
+pub(super) mod error_gist;
+mod flaky;
+pub(super) mod fruitless;
+pub(super) mod handed_text;
 pub(super) mod headway;
-mod hunting;
-pub(super) mod ids;
-pub(super) mod in_vain;
 pub(crate) mod judge;
-mod long_poll;
 pub(crate) mod marks;
-mod numbered;
+pub(crate) mod notices;
 pub(crate) mod outcome;
 mod packing;
 pub(super) mod question;
@@ -28,16 +26,14 @@ mod recovery;
 mod rewriting;
 mod sample;
 pub(crate) mod speech;
-mod starting;
 pub(crate) mod tags;
 pub(crate) mod tally;
-pub(crate) mod told;
 pub(crate) mod totals;
 pub(crate) mod trend;
+pub(super) mod unrelated_failure;
 pub(crate) mod waiting;
 mod warnings;
 pub(crate) mod work;
-mod written;
 
 use std::collections::VecDeque;
 
@@ -46,12 +42,12 @@ use serde::{Deserialize, Serialize};
 use self::control::Control;
 use self::judge::Judged;
 use self::marks::{CallMark, QueryMark};
+use self::notices::Notice;
 use self::outcome::Outcome;
 use self::recent::Recent;
 use self::speech::Speech;
 use self::tags::{Tag, Tags};
 use self::tally::Tallies;
-use self::told::Told;
 use self::totals::{Notes, Totals};
 use self::work::Work;
 use super::bounded::RecentHashes;
@@ -101,8 +97,8 @@ pub(crate) struct Fold {
     pub(crate) speech: Speech,
     /// The newest queries of search tools, newest last; only where the profile compares queries.
     pub(crate) queries: VecDeque<QueryMark>,
-    /// What the guard told of warnings, newest last, at most [`TOLD_MAX`](told::TOLD_MAX).
-    pub(crate) told: VecDeque<Told>,
+    /// What the guard told of warnings, newest last, at most [`TOLD_MAX`](notices::TOLD_MAX).
+    pub(crate) told: VecDeque<Notice>,
     /// Models that used tokens of which nobody knows the cost, at most [`UNPRICED_MAX`].
     pub(crate) unpriced: Vec<Text>,
 }

@@ -9,11 +9,11 @@ use crate::engine::tool_name;
 use crate::engine::warning::Rule;
 
 use super::Fold;
-use super::handed::is_data;
+use super::handed_text::hands_over;
 use super::judge::Judged;
 use super::marks::CallMark;
-use super::numbered::{counts_up, differ_in_id, names_file, turns_pages};
 use super::outcome::Outcome;
+use super::question::numbers::{counts_up, differ_in_id, names_file, turns_pages};
 use super::question::{Relation, names_others, relation};
 
 /// Repeats among the newest thirteen calls from which they are most of what a run does. An agent that goes through cases and
@@ -268,7 +268,7 @@ impl Fold {
             && blanks.any(|(back, mark)| match relation(&mark.sample, sample) {
                 Relation::Reworded => true,
                 Relation::Numbered => turns_pages(&mark.sample, sample) || counts_on(),
-                Relation::Rephrased => back < since_deed && !is_data(judged),
+                Relation::Rephrased => back < since_deed && !hands_over(judged),
                 Relation::Other => false,
             })
     }

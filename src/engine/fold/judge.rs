@@ -8,7 +8,7 @@ use crate::engine::similarity::{digits_at_end, shape};
 use crate::engine::window::calls::Call;
 
 use super::deed::makes_again;
-use super::gist::{gist, tells_nothing};
+use super::error_gist::{gist, tells_nothing};
 use super::marks::CallMark;
 use super::outcome::{ACKNOWLEDGEMENT_BYTES_MAX, Outcome};
 use super::question::{Relation, relation};

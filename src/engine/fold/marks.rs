@@ -7,8 +7,8 @@ use crate::engine::event::{SpanId, Text};
 use crate::engine::hash::mix;
 
 use super::eight_bytes;
-use super::numbered::turns_pages;
 use super::outcome::Outcome;
+use super::question::numbers::turns_pages;
 use super::question::{Relation, relation, tries_the_same};
 use super::trend::Trend;
 

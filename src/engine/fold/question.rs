@@ -8,6 +8,9 @@
 //! Values that are names are no questions: a person's, an address, a code, or a day are another thing each, and so are long
 //! texts that have hardly a word in common.
 
+pub(crate) mod ids;
+pub(crate) mod numbers;
+
 use std::iter::zip;
 use std::ops::RangeInclusive;
 

@@ -4,12 +4,15 @@
 //! loop is time: it lets a while pass between its questions, or longer each time, or its tool is one for waiting. Waiting has
 //! a budget of time, not of calls; when that is used up, the calls count like any others.
 
+mod long_poll;
+mod starting;
+
 use crate::engine::event::{Manner, SAMPLE_BYTES_MAX};
 use crate::engine::policy::{Patience, Policy};
 use crate::engine::tool_name;
 
+use self::long_poll::polls_long;
 use super::judge::Judged;
-use super::long_poll::polls_long;
 use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::relation;

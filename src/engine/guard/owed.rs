@@ -2,8 +2,8 @@
 
 use crate::engine::event::Text;
 use crate::engine::fold::Fold;
+use crate::engine::fold::notices::about;
 use crate::engine::fold::tally::Tally;
-use crate::engine::fold::told::about;
 use crate::engine::policy::Policy;
 use crate::engine::run::RunState;
 use crate::engine::view::id_of_warning;

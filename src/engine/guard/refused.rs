@@ -5,8 +5,8 @@
 use crate::engine::event::Text;
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
-use crate::engine::fold::told::Told;
-use crate::engine::fold::told::about;
+use crate::engine::fold::notices::Notice;
+use crate::engine::fold::notices::about;
 use crate::engine::fold::totals::Spent;
 use crate::engine::policy::Policy;
 use crate::engine::rules;
@@ -76,7 +76,7 @@ impl Fold {
             .iter()
             .find(is_same)
             .map_or(0, |kept| kept.before(&finding));
-        let told = Told {
+        let told = Notice {
             about,
             worker: judged.worker,
             count: before + finding.count,

@@ -36,7 +36,7 @@
 
 use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
-use crate::engine::fold::in_vain::is_at_place;
+use crate::engine::fold::fruitless::is_at_place;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::tags::Tag;

@@ -33,14 +33,14 @@
 //! form, as of a batch in which every third item fails; the calls of one model answer count once.
 
 use crate::engine::event::{Failure, Manner, Value};
-use crate::engine::fold::elsewhere::share_file;
-use crate::engine::fold::gist::tells_nothing;
-use crate::engine::fold::ids::{form, have_other_ids};
+use crate::engine::fold::error_gist::tells_nothing;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::Outcome;
+use crate::engine::fold::question::ids::{form, have_other_ids};
 use crate::engine::fold::question::relation;
 use crate::engine::fold::tally::SEEN_MAX;
+use crate::engine::fold::unrelated_failure::share_file;
 use crate::engine::fold::{Fold, name_of};
 use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::{Policy, ToolCounts};

@@ -28,7 +28,7 @@
 use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
 use crate::engine::fold::amount::{differ_in_amount, differ_in_page, says_amount};
-use crate::engine::fold::handed::{asks, is_data};
+use crate::engine::fold::handed_text::{asks, hands_over};
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::{ACKNOWLEDGEMENT_BYTES_MAX, Outcome};
@@ -218,12 +218,12 @@ fn reworded<'s, 'm: 's>(
     let mut found: Vec<&CallMark> = Vec::new();
     let mut compared = 0;
     let mut shape = judged.shape;
-    let (is_data, asks) = (is_data(judged), asks(sample));
+    let (hands_over, asks) = (hands_over(judged), asks(sample));
     loop {
         let (alike, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|mark| {
             let relation = relation(&mark.sample, sample);
             let is_before = asks && mark.start_ns < since.deed_ns;
-            if relation == Relation::Rephrased && (is_data || is_before) {
+            if relation == Relation::Rephrased && (hands_over || is_before) {
                 return false;
             }
             // Wholly other words that find much of the same may be another question to few texts.

@@ -10,7 +10,7 @@ use crate::engine::fold::{Fold, ITEMS_SEEN_MAX};
 use super::RecordError;
 use super::call_mark::CallMarkRecord;
 use super::control::ControlRecord;
-use super::guard::{ToldRecord, read_told, told_record};
+use super::guard::{NoticeRecord, read_told, told_record};
 use super::kept::{KeptRecord, SpentRecord, TallyRecord, read_spent, spent_record};
 use super::notes::{NotesRecord, notes_record, read_notes};
 use super::query::QueryMarkRecord;
@@ -43,7 +43,7 @@ pub(super) struct FoldRecord {
     #[prost(message, repeated, tag = "10")]
     queries: Vec<QueryMarkRecord>,
     #[prost(message, repeated, tag = "11")]
-    told: Vec<ToldRecord>,
+    told: Vec<NoticeRecord>,
     #[prost(message, repeated, tag = "12")]
     work: Vec<WorkRecord>,
     /// *t*

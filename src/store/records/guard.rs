@@ -1,7 +1,7 @@
 //! The guard's part in an event, and what it said to a run.
 
 use crate::engine::event::{Guarded, Nudge, Part};
-use crate::engine::fold::told::Told;
+use crate::engine::fold::notices::Notice;
 use crate::engine::guard::verdict::{Answered, VerdictKind};
 use crate::engine::warning::Rule;
 
@@ -47,7 +47,7 @@ pub(super) struct NudgeRecord {
 
 /// What a worker was told of a warning.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
-pub(super) struct ToldRecord {
+pub(super) struct NoticeRecord {
     #[prost(fixed64, tag = "1")]
     about: u64,
     #[prost(fixed64, tag = "2")]
@@ -134,14 +134,14 @@ impl TablesReader {
     }
 }
 
-pub(super) fn told_record(told: &Told) -> ToldRecord {
-    let Told {
+pub(super) fn told_record(told: &Notice) -> NoticeRecord {
+    let Notice {
         about,
         worker,
         count,
         is_observed,
     } = *told;
-    ToldRecord {
+    NoticeRecord {
         about,
         worker,
         count,
@@ -149,8 +149,8 @@ pub(super) fn told_record(told: &Told) -> ToldRecord {
     }
 }
 
-pub(super) fn read_told(record: &ToldRecord) -> Told {
-    Told {
+pub(super) fn read_told(record: &NoticeRecord) -> Notice {
+    Notice {
         about: record.about,
         worker: record.worker,
         count: record.count,

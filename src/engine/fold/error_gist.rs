@@ -6,7 +6,7 @@ use crate::engine::event::Failure;
 use crate::engine::hash::{mix, text_hash};
 
 use super::amount::without_amounts;
-use super::ids::is_id;
+use super::question::ids::is_id;
 
 /// Fewest words that an error must have besides those of the arguments, to be known by them.
 const GIST_WORDS_MIN: usize = 3;

@@ -2,9 +2,9 @@
 
 use crate::engine::similarity::{common_ends, digits_at_end, digits_at_start};
 
-use super::elsewhere::is_file;
-use super::question::{Relation, relation};
-use super::sample::pieces;
+use crate::engine::fold::question::{Relation, relation};
+use crate::engine::fold::sample::pieces;
+use crate::engine::fold::unrelated_failure::is_file;
 
 /// Parts of the names of arguments that say where in a list to go on.
 const PLACES: [&str; 5] = ["page", "offset", "skip", "start", "cursor"];

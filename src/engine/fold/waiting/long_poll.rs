@@ -2,10 +2,10 @@
 
 use crate::engine::similarity::digits_at_start;
 
-use super::judge::Judged;
-use super::outcome::Outcome;
-use super::sample::members;
-use super::waiting::SECOND_NS;
+use crate::engine::fold::judge::Judged;
+use crate::engine::fold::outcome::Outcome;
+use crate::engine::fold::sample::members;
+use crate::engine::fold::waiting::SECOND_NS;
 
 /// How the name of an argument begins that says how long a call may take, in seconds.
 const TIMEOUT: &str = "timeout";

@@ -16,7 +16,7 @@ pub(crate) const TOLD_MAX: usize = 32;
 
 /// What the guard told a worker of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct Notice {
     /// Hash of the warning's rule and group.
     pub(crate) about: u64,
     pub(crate) worker: u64,
@@ -34,7 +34,7 @@ pub(crate) fn about(rule: Rule, group: u64) -> u64 {
 impl Fold {
     /// Remembers what the guard said.
     pub(crate) fn note_told(&mut self, nudge: &Nudge) {
-        self.tell(Told {
+        self.tell(Notice {
             about: about(nudge.rule, nudge.group),
             worker: nudge.worker,
             count: nudge.count,
@@ -60,7 +60,7 @@ impl Fold {
         })
     }
 
-    pub(crate) fn tell(&mut self, told: Told) {
+    pub(crate) fn tell(&mut self, told: Notice) {
         self.told
             .retain(|known| (known.about, known.worker) != (told.about, told.worker));
         push_bounded(&mut self.told, told, TOLD_MAX);
@@ -70,7 +70,7 @@ impl Fold {
     /// poll that gets each state twice is not refused.
     pub(crate) fn was_told(&self, worker: u64, about: u64, warned: u64) -> bool {
         let earlier =
-            |told: &Told| told.about == about && told.worker == worker && told.count < warned;
+            |told: &Notice| told.about == about && told.worker == worker && told.count < warned;
         self.told.iter().any(earlier)
     }
 

@@ -7,7 +7,7 @@ use super::question::QUESTIONS;
 use super::sample::pieces;
 
 /// Whether a call hands over a text, to a tool that does not search by it.
-pub(crate) fn is_data(judged: &Judged<'_>) -> bool {
+pub(crate) fn hands_over(judged: &Judged<'_>) -> bool {
     hands_over_text(judged.call.input.sample()) && !tool_name::searches(judged.tool)
 }
 

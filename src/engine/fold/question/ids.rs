@@ -3,10 +3,10 @@
 
 use crate::engine::hash::{mix, text_hash};
 
-use super::Fold;
-use super::judge::Judged;
-use super::marks::CallMark;
-use super::outcome::Outcome;
+use crate::engine::fold::Fold;
+use crate::engine::fold::judge::Judged;
+use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::outcome::Outcome;
 
 /// Shortest word with a digit that may be such an id: shorter ones count things, and are places in lists.
 const ID_BYTES_MIN: usize = 5;
@@ -85,7 +85,7 @@ fn is_made(id: &str) -> bool {
 const MADE_BYTES_MIN: usize = 7;
 
 /// Whether a word may be an id, a port or an address.
-pub(super) fn is_id(word: &str) -> bool {
+pub(crate) fn is_id(word: &str) -> bool {
     word.len() >= ID_BYTES_MIN && word.bytes().any(|sign| sign.is_ascii_digit())
 }
 

@@ -5,10 +5,10 @@
 
 use crate::engine::tool_name;
 
-use super::judge::Judged;
-use super::marks::CallMark;
-use super::outcome::Outcome;
-use super::{Fold, name_of};
+use crate::engine::fold::judge::Judged;
+use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::outcome::Outcome;
+use crate::engine::fold::{Fold, name_of};
 
 /// Shortest time between two looks: who asks faster does not wait.
 const PACE_NS: u64 = 2_000_000_000;
