@@ -640,6 +640,8 @@ mod tests {
             "No vulnerabilities found.",
             "No duplicate invoices found",
             "No allergens found.",
+            "No broken requirements found.",
+            "no leaks found",
             r#"{"data":null,"message":"Order 7 cancelled"}"#,
             "[0]",
             "The page says that the file was not found, and then goes on at some length about what to do next.",

@@ -233,7 +233,7 @@ fn is_of_envelope(key: &str) -> bool {
 }
 
 /// Parts of names of what went wrong, of which it is good that there is none.
-const MISHAPS: [&[u8]; 18] = [
+const MISHAPS: [&[u8]; 22] = [
     b"error",
     b"warning",
     b"fail",
@@ -252,6 +252,10 @@ const MISHAPS: [&[u8]; 18] = [
     b"recall",
     b"finding",
     b"diagnostic",
+    b"leak",
+    b"broken",
+    b"unused",
+    b"outdated",
 ];
 
 /// Whether a name has one of [`MISHAPS`]. Each list of a result is asked for its name: most letters begin none of them.
