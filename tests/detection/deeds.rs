@@ -265,6 +265,39 @@ fn no_fault_after_each_edit_is_well() {
     check(&after_each("search", &json!([])), &["empty_result_loop"]);
 }
 
+/// Given several checks through one shell behind each step, they are one look at what came of it, whatever the step is; the same
+/// checks with nothing done in between go round.
+#[test]
+fn several_checks_behind_each_step() {
+    let sh = |command: &str, printed: &str| {
+        made("bash", &json!({ "command": command }), &json!(printed))
+    };
+    let checks = || {
+        [
+            sh("ruff check .", "All checks passed!"),
+            sh("mypy src", "Success: no issues found in 40 source files"),
+            sh("pytest -q", "212 passed"),
+            sh("pip check", "No broken requirements found."),
+        ]
+    };
+    let edit = |thing: &str| {
+        let change = json!({"path": format!("src/{thing}.py"), "old": "a", "new": thing});
+        made("edit_file", &change, &json!("The file has been updated."))
+    };
+    let replace = |thing: &str| sh(&format!("sed -i s/a/{thing}/ src/{thing}.py"), "");
+    let steps: [&dyn Fn(&str) -> Value; 2] = [&edit, &replace];
+    for step in steps {
+        let rounds = THINGS.iter().map(|thing| {
+            let mut round = vec![step(thing)];
+            round.extend(checks());
+            round
+        });
+        check(&rounds.flatten().collect::<Vec<_>>(), &[]);
+    }
+    let round: Vec<Value> = (0..4).flat_map(|_| checks()).collect();
+    assert!(is_warned_of(&round));
+}
+
 /// Given keys and buttons of a screen whose pictures were left out, it is not known that nothing changes; without anything done
 /// between two looks, it is a loop.
 #[test]

@@ -25,6 +25,17 @@ impl Fold {
         self.recent.of_key(judged.key).next().is_some()
     }
 
+    /// The number of the newest step, of a call that asks once more behind it what was asked before it; `None` of any other call. A
+    /// step is something that was done and was not done before: several checks behind it are one look at what came of it.
+    pub(crate) fn step_before(&self, judged: &Judged<'_>) -> Option<u64> {
+        judged.key?;
+        let is_new = |mark: &CallMark| self.recent.of_key(mark.key()).nth(1).is_none();
+        let newest = self.recent.iter().rev();
+        let mut since = newest.take_while(|mark| mark.key() != judged.key);
+        let back = since.position(|mark| mark.has_key && mark.is_deed() && is_new(mark))?;
+        Some(judged.number_back(back))
+    }
+
     /// Whether another agent or worker of the run asked the same and was answered the same, and this one asks for the first time,
     /// as far as is remembered: each begins with nothing, and has to read for itself what others have read. Where nearly all of
     /// the newest calls are this one, that is no beginning: agents are sent again and again to do the same.

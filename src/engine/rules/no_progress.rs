@@ -32,7 +32,8 @@
 //! failed is headway, whatever it brings; a result that says that what was asked about is still under way counts for nothing
 //! here, since several things may be waited for in turn, and so does one of a call that brought something new three times lately;
 //! of a list that is gone through by number (seed 1, 2, 3), eight items must fail in the same way; and a plan or a text that grows
-//! each time, or of which numbers or ticks alone are others, gets on.
+//! each time, or of which numbers or ticks alone are others, gets on. Several checks that pass as before behind one step, something
+//! that was done and was not done before, count once.
 
 use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
@@ -245,6 +246,7 @@ fn counts(fold: &mut Fold, judged: &Judged<'_>, asked: &Asked, settings: &ToolCo
     };
     let is_miss = fold.found_lately(tool) && asked.is_another();
     let drew_blank = fold.drew_blank_before(judged);
+    let step_at = fold.step_before(judged);
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
     tally.begin_at(written_at);
@@ -259,6 +261,7 @@ fn counts(fold: &mut Fold, judged: &Judged<'_>, asked: &Asked, settings: &ToolCo
         Outcome::Unknown => return false,
         // An old result of new arguments may be an acknowledgement; only the same question again shows a standstill.
         Outcome::Stale if asked.is_another() => return false,
+        Outcome::Stale if step_at.is_some_and(|at| tally.number >= at) => return false,
         Outcome::Empty if !asked.before && !drew_blank => return false,
         _ if tally.has_counted_round(judged) => return false,
         Outcome::Failed if judged.result.is_some_and(|result| tally.see(result)) => {
