@@ -25,10 +25,11 @@ impl Fold {
         self.recent.of_key(judged.key).next().is_some()
     }
 
-    /// The number of the newest step, of a call that asks once more behind it what was asked before it; `None` of any other call. A
-    /// step is something that was done and was not done before: several checks behind it are one look at what came of it.
+    /// The number of the newest step, of a shell's command that asks once more behind it what was asked before it; `None` of any
+    /// other call. A step is something that was done and was not done before: several checks behind it, which a shell has under one
+    /// name, are one look at what came of it.
     pub(crate) fn step_before(&self, judged: &Judged<'_>) -> Option<u64> {
-        judged.key?;
+        judged.call.traits.command.and(judged.key)?;
         let is_new = |mark: &CallMark| self.recent.of_key(mark.key()).nth(1).is_none();
         let newest = self.recent.iter().rev();
         let mut since = newest.take_while(|mark| mark.key() != judged.key);

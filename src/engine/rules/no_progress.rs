@@ -32,8 +32,8 @@
 //! failed is headway, whatever it brings; a result that says that what was asked about is still under way counts for nothing
 //! here, since several things may be waited for in turn, and so does one of a call that brought something new three times lately;
 //! of a list that is gone through by number (seed 1, 2, 3), eight items must fail in the same way; and a plan or a text that grows
-//! each time, or of which numbers or ticks alone are others, gets on. Several checks that pass as before behind one step, something
-//! that was done and was not done before, count once.
+//! each time, or of which numbers or ticks alone are others, gets on. Several commands of a shell that answer as before behind
+//! one step, something that was done and was not done before, count once.
 
 use crate::engine::event::Manner;
 use crate::engine::fold::Fold;

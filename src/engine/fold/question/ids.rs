@@ -1,12 +1,11 @@
 //! Ids in arguments, which a service hands out anew each time that something is begun: calls that differ in one alone ask for the
 //! same of the next attempt.
 
-use crate::engine::hash::{mix, text_hash};
-
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::Outcome;
+use crate::engine::hash::{mix, text_hash};
 
 /// Shortest word with a digit that may be such an id: shorter ones count things, and are places in lists.
 const ID_BYTES_MIN: usize = 5;

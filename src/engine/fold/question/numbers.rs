@@ -1,10 +1,9 @@
 //! Two questions that differ in a number: whether it is the next page or item of a list, a guess, or the id of another thing.
 
-use crate::engine::similarity::{common_ends, digits_at_end, digits_at_start};
-
 use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::sample::pieces;
 use crate::engine::fold::unrelated_failure::is_file;
+use crate::engine::similarity::{common_ends, digits_at_end, digits_at_start};
 
 /// Parts of the names of arguments that say where in a list to go on.
 const PLACES: [&str; 5] = ["page", "offset", "skip", "start", "cursor"];

@@ -3,12 +3,11 @@
 //! A server, a database or a machine answers some seconds or a minute after it was started, and until then refuses connections.
 //! Who asks again meanwhile, and does nothing else, waits for it. The time for that is that of anything which fails.
 
-use crate::engine::tool_name;
-
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::{Fold, name_of};
+use crate::engine::tool_name;
 
 /// Shortest time between two looks: who asks faster does not wait.
 const PACE_NS: u64 = 2_000_000_000;
