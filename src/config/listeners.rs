@@ -1,7 +1,7 @@
 //! The three addresses: where they are, and who is let in.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
 use super::access::{self, Auth, Tls, files};
 use super::checker::{Checker, key};
@@ -62,9 +62,17 @@ fn address_of(host: &str) -> Option<IpAddr> {
     Some(address.ip().to_canonical())
 }
 
-/// Whether an interface of this machine has the address: nobody else's can be bound to.
+/// Whether an interface of this machine has the address: what goes there comes from there. Nothing is sent.
 fn is_of_machine(ip: IpAddr) -> bool {
-    UdpSocket::bind((ip, 0)).is_ok()
+    let any: IpAddr = match ip {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let from = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect((ip, 9))?;
+        socket.local_addr()
+    });
+    from.is_ok_and(|from| from.ip() == ip)
 }
 
 /// The host and port of an http or https URL, whose form is checked elsewhere.

@@ -3,6 +3,7 @@
 mod guard;
 mod mistakes;
 
+use std::net::{IpAddr, UdpSocket};
 use std::slice;
 
 use super::*;
@@ -369,6 +370,8 @@ fn addresses_are_printed_without_their_secrets() {
     let other = loaded(&text.replace("?token=hunter2", "?token=hunter3")).unwrap();
     let differences = loaded(text).unwrap().differences(&other);
     assert_eq!(differences, ["exporters.webhook.url"]);
+    // They were compared bare, and are hidden again.
+    assert_eq!(other.to_yaml(), printed);
 }
 
 /// Given durations, they are printed in the units in which they may be written.
@@ -595,6 +598,21 @@ fn nothing_goes_round() {
             mistakes.contains(key) && mistakes.contains("own address"),
             "{mistakes}"
         );
+    }
+    // Who listens everywhere listens at this machine's own address, where it has one, and not at another's.
+    let anywhere = |host: IpAddr| {
+        loaded(&format!(
+            "receivers: {{otlp: {{protocols: {{grpc: {{endpoint: '0.0.0.0:4317'}}}}}}}}\n\
+             service: {{allow_insecure: true}}\nexporters: {{otlp_forward: {{endpoint: 'http://{host}:4317'}}}}\n"
+        ))
+    };
+    let elsewhere = IpAddr::from([198, 51, 100, 7]);
+    anywhere(elsewhere).expect("another's address");
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    if socket.connect((elsewhere, 9)).is_ok() {
+        let own = socket.local_addr().unwrap().ip();
+        let mistakes = anywhere(own).expect_err("its own").to_string();
+        assert!(mistakes.contains("own address"), "{mistakes}");
     }
     // Where nothing is received over HTTP, its usual address may be a collector's.
     let collector = "receivers: {otlp: {protocols: {http: {enabled: false}}}}\n\

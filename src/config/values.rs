@@ -142,10 +142,16 @@ thread_local! {
 
 /// A value with its secrets, by which it is compared with another; it must not be shown.
 pub(super) fn with_secrets(value: &impl Serialize) -> serde_json::Value {
+    struct Masked;
+    impl Drop for Masked {
+        fn drop(&mut self) {
+            IS_BARE.set(false);
+        }
+    }
+    // Whatever happens meanwhile, they are hidden again.
+    let _masked = Masked;
     IS_BARE.set(true);
-    let bare = serde_json::to_value(value);
-    IS_BARE.set(false);
-    bare.unwrap_or_default()
+    serde_json::to_value(value).unwrap_or_default()
 }
 
 /// A text that is never shown: neither by `config print` nor in a log.
