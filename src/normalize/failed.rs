@@ -98,8 +98,51 @@ impl<'a> Reading<'_, 'a> {
     }
 }
 
-/// An error's text without the traceback that some instrumentations append.
+/// An error's text without the traceback that some instrumentations append to it. What says something else than the text before
+/// it, or stands alone, is no such appendix but the error.
 fn without_traceback(message: &str) -> &str {
-    let end = message.find("Traceback (most recent call last)");
-    message[..end.unwrap_or(message.len())].trim()
+    let Some((said, traceback)) = message.split_once("Traceback (most recent call last):") else {
+        return message.trim();
+    };
+    let is_appended = match (
+        said.trim().lines().next_back(),
+        traceback.trim_end().lines().next_back(),
+    ) {
+        (None, _) => false,
+        // One that was cut off ends between its frames.
+        (_, None) => true,
+        (Some(said), Some(raised)) => raised.starts_with(' ') || raised.contains(said.trim()),
+    };
+    if is_appended {
+        said.trim()
+    } else {
+        message.trim()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given a traceback behind what it tells, whole or cut off, the text before it is the error; given one that tells more than
+    /// the lines before it, or stands alone, all of it is.
+    #[test]
+    fn tracebacks_that_are_appended_are_cut() {
+        const FRAMES: &str =
+            "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    f()\n";
+        let appended = ["boom", "ToolError: boom", "boom\nand more"];
+        for said in appended {
+            let raised = said.rsplit("ToolError: ").next().unwrap();
+            let whole = format!("{said}\n\n{FRAMES}lib.ToolError: {raised}\n");
+            assert_eq!(without_traceback(&whole), said);
+            assert_eq!(without_traceback(&format!("{said}\n{FRAMES}")), said);
+        }
+        for printed in [
+            format!("{FRAMES}ValueError: boom"),
+            format!("INFO  upgrade 1 -> 2\n{FRAMES}ValueError: boom"),
+        ] {
+            assert_eq!(without_traceback(&printed), printed);
+        }
+        assert_eq!(without_traceback(" boom "), "boom");
+    }
 }
