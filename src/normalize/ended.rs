@@ -118,7 +118,9 @@ fn ended<'t>(
         };
     }
     let failed = code.is_some_and(|code| shell::failed(&command, code, words(&printed)));
-    let told = || failing::failure_of(whole, Some(&printed), arguments);
+    // What stands around what was printed says nothing of it.
+    let message = whole.filter(|whole| *whole != result);
+    let told = || failing::failure_of(message, Some(&printed), arguments);
     let runs_tests = || shell::kind(&command, how.test_commands) == Command::RunsTests;
     let tests = || tells_failed_tests(&printed) && (says_tests(tool) || runs_tests());
     let failure = if code == Some(TIMED_OUT) || says_timed_out(&printed) {
@@ -295,7 +297,12 @@ fn printed(text: &str) -> Option<(&str, Option<i64>)> {
         let line = line.trim_start_matches([':', ' ']);
         let number = line.split_once(" (").map_or(line, |(number, _)| number);
         let code = number.trim().parse().ok()?;
-        let of_codex = || rest.split_once("Output:\n").map(|(_, output)| output);
+        // Where nothing was printed, the line break behind it may have been trimmed.
+        let nothing = || rest.ends_with("\nOutput:").then_some("");
+        let of_codex = || {
+            let output = rest.split_once("Output:\n").map(|(_, output)| output);
+            output.or_else(nothing)
+        };
         let output = rest.strip_prefix("Code output:").or_else(of_codex);
         return Some((output.unwrap_or(rest).trim(), Some(code)));
     }
@@ -433,6 +440,12 @@ mod tests {
             "Exit code: 1\nWall time: 0.3 seconds\nOutput:\nstop",
             "stop",
             Some("stop"),
+        );
+        check(
+            "touch a",
+            "Exit code: 0\nWall time: 0.3 seconds\nOutput:\n",
+            "",
+            None,
         );
         check(
             "print(1)",
