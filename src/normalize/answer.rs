@@ -11,13 +11,12 @@ use serde::Deserialize;
 
 use crate::engine::event::{Answer, Recorded, SAID_BITS, Text, ToolCall};
 use crate::engine::policy::ToolSettings;
-use crate::engine::tool_name;
 use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::texts::{event_text, json_text, member_text, messages_text};
 use super::value::{self, Object};
-use super::{fingerprint, hand_offs, history, names};
+use super::{fingerprint, history, names};
 
 /// The tool with which smolagents' agents give their answer.
 pub(super) const FINAL_ANSWER: &str = "final_answer";
@@ -214,16 +213,7 @@ impl<'a> Requested<'a> {
         Some(ToolCall {
             call_id: Some(history::call_id(&self.id)),
             input: arguments.map_or(Recorded::NotRecorded, |text| value::input_json(how, text)),
-            hands_off: hand_offs::hands_off(&tool),
-            manner: fingerprint::manner(
-                how,
-                &tool,
-                tool_name::manner(&tool),
-                arguments.unwrap_or_default(),
-            ),
-            traits: fingerprint::traits(how, &tool, arguments.unwrap_or_default(), ""),
-            tool,
-            ..ToolCall::default()
+            ..fingerprint::call(how, tool, arguments.unwrap_or_default(), "")
         })
     }
 

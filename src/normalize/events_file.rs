@@ -326,7 +326,7 @@ impl FileEvent<'_> {
             } else {
                 told
             },
-            ..fingerprint::call(&how, tool, arguments, brought)
+            ..fingerprint::call(&how, value::name(tool), arguments, brought)
         });
         let handoff = receiver.map(|to| {
             Body::Handoff(Handoff {

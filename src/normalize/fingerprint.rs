@@ -4,7 +4,7 @@
 //! (attocode's page *Loop Detection*, *Fingerprinting Details*); a shell command that only reads one file is known by that
 //! file, whichever program reads it. What a command does is in `shell`. Nothing of a value leaves this file but a hash.
 
-use crate::engine::event::{Command, Manner, ToolCall, Traits};
+use crate::engine::event::{Command, Manner, Text, ToolCall, Traits};
 use crate::engine::policy::ToolSettings;
 use crate::engine::tool_name;
 
@@ -52,63 +52,71 @@ const TESTERS: [&str; 5] = ["run_tests", "run_test", "runtests", "test", "pytest
 
 /// A call of a tool as far as its name, its arguments and its result tell what it does; what was sent and what came of it is left
 /// out. A text that is absent is empty.
-pub(super) fn call(how: &ToolSettings<'_>, tool: &str, arguments: &str, result: &str) -> ToolCall {
+pub(super) fn call(how: &ToolSettings<'_>, tool: Text, arguments: &str, result: &str) -> ToolCall {
+    let (manner, traits) = deeds(how, &tool, tool_name::manner(&tool), arguments, result);
     ToolCall {
-        tool: value::name(tool),
-        hands_off: hand_offs::hands_off(tool),
-        manner: manner(how, tool, tool_name::manner(tool), arguments),
-        traits: traits(how, tool, arguments, result),
+        hands_off: hand_offs::hands_off(&tool),
+        manner,
+        traits: Traits {
+            main: main(how, &tool, arguments),
+            ..traits
+        },
+        tool,
         ..ToolCall::default()
     }
 }
 
-/// What arguments and result tell; a text that is absent is empty. Results may stand in quotes, as JSON text.
-pub(super) fn traits(how: &ToolSettings<'_>, tool: &str, arguments: &str, result: &str) -> Traits {
-    if is_shell(how, tool) {
-        return match value::command_line(arguments) {
-            Some(line) => of_command(how, arguments, &line, result),
-            None => Traits {
-                tests_failed: arguments.is_empty() && tests_failed(result),
-                ..Traits::default()
-            },
+/// What a call does, as far as the tool's name says (`named`), or else the command line of a shell's tool; and what arguments and
+/// result tell but for the main arguments. A text that is absent is empty. Results may stand in quotes, as JSON text.
+pub(super) fn deeds(
+    how: &ToolSettings<'_>,
+    tool: &str,
+    named: Manner,
+    arguments: &str,
+    result: &str,
+) -> (Manner, Traits) {
+    if !is_shell(how, tool) {
+        let tests = TESTERS.iter().any(|name| tool.eq_ignore_ascii_case(name));
+        let traits = Traits {
+            command: tests.then_some(Command::RunsTests),
+            tests_failed: tests && tests_failed(result),
+            main: None,
         };
+        return (named, traits);
     }
-    let tests = TESTERS.iter().any(|name| tool.eq_ignore_ascii_case(name));
-    Traits {
-        main: main_arguments(how, arguments),
-        command: tests.then_some(Command::RunsTests),
-        tests_failed: tests && tests_failed(result),
+    let Some(line) = value::command_line(arguments) else {
+        let traits = Traits {
+            tests_failed: arguments.is_empty() && tests_failed(result),
+            ..Traits::default()
+        };
+        return (named, traits);
+    };
+    let command = shell::kind(&line, how.test_commands);
+    let traits = Traits {
+        command: Some(command),
+        tests_failed: command == Command::RunsTests && tests_failed(result),
+        main: None,
+    };
+    if named == Manner::Unknown && shell::only_looks(&line) {
+        return (Manner::Looks, traits);
     }
+    (named, traits)
 }
 
-/// What a call does, as far as the tool's name says, or else the command line of a shell's tool.
-pub(super) fn manner(how: &ToolSettings<'_>, tool: &str, named: Manner, arguments: &str) -> Manner {
-    let looks = || value::command_line(arguments).is_some_and(|line| shell::only_looks(&line));
-    if named == Manner::Unknown && is_shell(how, tool) && looks() {
-        return Manner::Looks;
+/// Fingerprint of a call's main arguments, as [`Traits::main`] has it.
+pub(super) fn main(how: &ToolSettings<'_>, tool: &str, arguments: &str) -> Option<u64> {
+    if !is_shell(how, tool) {
+        return main_arguments(how, arguments);
     }
-    named
+    let line = value::command_line(arguments).filter(|line| shell::is_simple(line))?;
+    shell::file_read(&line)
+        .map(|file| value::id_hash(&[b"file_read", file.as_bytes()]))
+        .or_else(|| main_arguments(how, arguments))
 }
 
 fn is_shell(how: &ToolSettings<'_>, tool: &str) -> bool {
     let is_named = || SHELLS.iter().any(|name| tool.eq_ignore_ascii_case(name));
     how.shell.unwrap_or_else(is_named)
-}
-
-fn of_command(how: &ToolSettings<'_>, arguments: &str, line: &str, result: &str) -> Traits {
-    let command = shell::kind(line, how.test_commands);
-    let main = if shell::is_simple(line) {
-        shell::file_read(line)
-            .map(|file| value::id_hash(&[b"file_read", file.as_bytes()]))
-            .or_else(|| main_arguments(how, arguments))
-    } else {
-        None
-    };
-    Traits {
-        main,
-        command: Some(command),
-        tests_failed: command == Command::RunsTests && tests_failed(result),
-    }
 }
 
 /// Fingerprint of the main arguments alone, as if they were all; `None` where they are, where there are none, or where not all are
@@ -150,16 +158,16 @@ mod tests {
     const PLAIN: ToolSettings<'_> = ToolSettings::PLAIN;
 
     /// The fingerprint that stands for the main arguments.
-    fn main(tool: &str, arguments: &str) -> u64 {
+    fn main_or_all(tool: &str, arguments: &str) -> u64 {
         let all = value::input_json(&PLAIN, arguments);
         let all = all.value().unwrap().fingerprint;
-        traits(&PLAIN, tool, arguments, "").main.unwrap_or(all)
+        main(&PLAIN, tool, arguments).unwrap_or(all)
     }
 
     #[track_caller]
     fn check(tool: &str, left: &str, right: &str, same: bool) {
         assert_eq!(
-            main(tool, left) == main(tool, right),
+            main_or_all(tool, left) == main_or_all(tool, right),
             same,
             "{left} and {right}"
         );
@@ -204,24 +212,19 @@ mod tests {
     /// Given a test run's result, it is read for failures; of other commands it is not.
     #[test]
     fn failed_tests_are_told() {
-        let run = traits(
-            &PLAIN,
-            "bash",
-            r#"{"command":"cargo test"}"#,
-            r#""2 failed""#,
-        );
+        let traits = |tool: &str, arguments: &str, result: &str| {
+            deeds(&PLAIN, tool, Manner::Unknown, arguments, result).1
+        };
+        let run = traits("bash", r#"{"command":"cargo test"}"#, r#""2 failed""#);
         assert_eq!(run.command, Some(Command::RunsTests));
         assert!(run.tests_failed);
-        let other = traits(&PLAIN, "bash", r#"{"command":"cat log"}"#, "2 failed");
+        let other = traits("bash", r#"{"command":"cat log"}"#, "2 failed");
         assert_eq!(
             (other.command, other.tests_failed),
             (Some(Command::ReadsFile), false)
         );
-        assert!(traits(&PLAIN, "run_tests", "{}", "FAILED").tests_failed);
-        assert!(traits(&PLAIN, "bash", "", "3 failed").tests_failed);
-        assert_eq!(
-            traits(&PLAIN, "search", "2 failed", "2 failed"),
-            Traits::default()
-        );
+        assert!(traits("run_tests", "{}", "FAILED").tests_failed);
+        assert!(traits("bash", "", "3 failed").tests_failed);
+        assert_eq!(traits("search", "2 failed", "2 failed"), Traits::default());
     }
 }

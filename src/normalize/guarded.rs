@@ -45,7 +45,7 @@ pub fn tool_call(told: &GuardedCall<'_>, how: &ToolSettings<'_>, keep_result: bo
             .map_or(Recorded::NotRecorded, |json| value::input_json(how, json)),
         output,
         error,
-        ..fingerprint::call(how, told.tool, arguments, result)
+        ..fingerprint::call(how, value::name(told.tool), arguments, result)
     }
 }
 

@@ -164,14 +164,14 @@ impl Normalizer {
     }
 
     /// Begins a request, whose calls are read as the policy says: what is special about single tools, and whether a rule
-    /// looks at the [`Traits`](crate::engine::event::Traits) of calls, which cost more to read than the call. Reports must be
-    /// judged by the policy by which they were read.
+    /// looks at the main arguments of calls, which cost more to read than the call. Reports must be judged by the policy by
+    /// which they were read.
     #[must_use]
     pub fn batch<'n, 'a>(&'n self, policy: &'n Policy) -> Batch<'n, 'a> {
         Batch {
             normalizer: self,
             policy,
-            traits: policy.all().any(|policy| policy.rules.read_traits()),
+            reads_main: policy.all().any(|policy| policy.rules.read_main()),
             facts: None,
             spare: Vec::new(),
             names: Names::new(),
@@ -228,7 +228,7 @@ impl Normalizer {
 pub struct Batch<'n, 'a> {
     normalizer: &'n Normalizer,
     policy: &'n Policy,
-    traits: bool,
+    reads_main: bool,
     /// Of the span read last, to be filled anew: there are many, and most spans have few of them.
     facts: Option<Box<Facts<'a>>>,
     /// Memory of events that went to the report before.
@@ -299,7 +299,7 @@ impl<'a> Batch<'_, 'a> {
         let workers = &self.normalizer.workers;
         let mut report = Report::about(span.trace_id);
         report.events = mem::take(&mut self.spare);
-        let how = (self.policy, self.traits);
+        let how = (self.policy, self.reads_main);
         let mut reading = Reading::new(span, facts, &mut report, &mut self.names, how);
         let outcome = Dialect::of_span(span, facts).read(&mut reading);
         self.ids_left_out += u64::from(reading.leaves_id_out);

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::engine::event::{
     AgentSpan, Answer, Body, Event, Failure, Handoff, ID_BYTES_MAX, ModelCall, Recorded, RunEnd,
-    SpanId, Text, ToolCall, TraceId,
+    SpanId, Text, ToolCall, TraceId, Traits,
 };
 use crate::engine::policy::Policy;
 use crate::otlp::SpanView;
@@ -35,20 +35,20 @@ pub(super) struct Reading<'r, 'a> {
     names: &'r mut Names,
     /// The policy by which calls are read, as it says what is special about their tools.
     pub(super) policy: &'r Policy,
-    /// Whether calls are told with their traits.
-    traits: bool,
+    /// Whether calls are told with their main arguments.
+    reads_main: bool,
     /// Whether an id of its run or session is none, since it is too long.
     pub(super) leaves_id_out: bool,
 }
 
 impl<'r, 'a> Reading<'r, 'a> {
-    /// Begins to read a span, by a policy, and with whether calls are told with their traits.
+    /// Begins to read a span, by a policy, and with whether calls are told with their main arguments.
     pub(super) fn new(
         span: &'r SpanView<'a>,
         facts: &'r Facts<'a>,
         report: &'r mut Report,
         names: &'r mut Names,
-        (policy, traits): (&'r Policy, bool),
+        (policy, reads_main): (&'r Policy, bool),
     ) -> Self {
         let agent = facts.text(Slot::Agent).map(Cow::Borrowed);
         Self {
@@ -58,7 +58,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             report,
             names,
             policy,
-            traits,
+            reads_main,
             leaves_id_out: false,
         }
     }
@@ -188,10 +188,8 @@ impl<'r, 'a> Reading<'r, 'a> {
         let (result, told) =
             ended::told(&how, &tool, arguments.as_deref(), whole, result.as_deref());
         let result = result.as_deref();
-        let in_vain = |error: &Failure| {
-            ended::is_search_in_vain(error, arguments.as_deref().unwrap_or_default(), result)
-        };
         let asked = arguments.as_deref().unwrap_or_default();
+        let in_vain = |error: &Failure| ended::is_search_in_vain(error, asked, result);
         let error = self
             .failure_of_call(asked)
             .filter(|error| !in_vain(error))
@@ -199,28 +197,31 @@ impl<'r, 'a> Reading<'r, 'a> {
             .map(|error| told_by_result(error, result, asked))
             .or(told);
         let arguments = arguments.as_deref();
-        let traits = self.traits.then(|| {
-            let (arguments, result) = (arguments.unwrap_or_default(), result.unwrap_or_default());
-            fingerprint::traits(&how, &tool, arguments, result)
-        });
+        let (manner, traits) =
+            fingerprint::deeds(&how, &tool, given.manner, asked, result.unwrap_or_default());
+        let main = if self.reads_main {
+            fingerprint::main(&how, &tool, asked)
+        } else {
+            None
+        };
         self.tell(Body::ToolCall(ToolCall {
             call_id: id
                 .filter(|id| names::is_id(id))
                 .map(|id| value::id_hash(&[id.as_bytes()])),
             input: arguments.map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
             output: result.map_or(Recorded::NotRecorded, |json| {
-                value::answer_json(&how, given.result_kind, json, arguments.unwrap_or_default())
+                value::answer_json(&how, given.result_kind, json, asked)
             }),
             error,
             hands_off: given.hands_off,
-            manner: fingerprint::manner(&how, &tool, given.manner, arguments.unwrap_or_default()),
+            manner,
             guarded: None,
-            traits: traits.unwrap_or_default(),
+            traits: Traits { main, ..traits },
             tool,
         }));
         if given.hands_off
             && !call.handoff_told_elsewhere
-            && let Some(to) = hand_offs::receiver(call.tool, arguments.unwrap_or_default())
+            && let Some(to) = hand_offs::receiver(call.tool, asked)
         {
             let from = self.agent_name();
             self.tell_handoff(from, &to);

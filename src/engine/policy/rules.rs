@@ -69,14 +69,10 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Whether some rule looks at the [`Traits`](crate::engine::event::Traits) of calls.
+    /// Whether some rule looks at the [main arguments](crate::engine::event::Traits::main) of calls.
     #[must_use]
-    pub fn read_traits(&self) -> bool {
-        self.doom_loop.is_some()
-            || self.global_doom_loop.is_some()
-            || self.test_fix_cycle.is_some()
-            || self.command_failure_cascade.is_some()
-            || self.exploration_saturation.is_some()
+    pub fn read_main(&self) -> bool {
+        self.doom_loop.is_some() || self.global_doom_loop.is_some()
     }
 
     /// Takes over from the main policy what is about the run as a whole.

@@ -259,7 +259,7 @@ fn call(how: &ToolSettings<'_>, tool: &str, input: Option<&str>) -> ToolCall {
     ToolCall {
         input: input.map_or(Recorded::NotRecorded, |input| value::input_json(how, input)),
         hands_off: false,
-        ..fingerprint::call(how, tool, input.unwrap_or_default(), "")
+        ..fingerprint::call(how, value::name(tool), input.unwrap_or_default(), "")
     }
 }
 

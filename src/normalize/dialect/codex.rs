@@ -70,7 +70,7 @@ fn tool(record: &mut Record<'_, '_>) {
     };
     let error = failure(flag(success), &given, &command, printed.as_ref()).or(told);
     let body = printed.as_ref().map_or("", |printed| printed.body);
-    let call = fingerprint::call(&how, tool, &given, body);
+    let call = fingerprint::call(&how, value::name(tool), &given, body);
     let call = ToolCall {
         input: value::input_of(&how, arguments),
         output,

@@ -105,7 +105,7 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
         Some(printed) => ended::answered(&how, tool, given, &printed.body),
     };
     let body = printed.as_ref().map_or("", |printed| &*printed.body);
-    let call = fingerprint::call(&how, tool, arguments.unwrap_or_default(), body);
+    let call = fingerprint::call(&how, value::name(tool), arguments.unwrap_or_default(), body);
     reading.tell(Body::ToolCall(ToolCall {
         call_id: facts
             .id(Slot::CallId)
@@ -217,7 +217,7 @@ fn tool_record(record: &mut Record<'_, '_>) {
     let call = ToolCall {
         input: value::input_of(&how, arguments),
         error,
-        ..fingerprint::call(&how, tool, &input, "")
+        ..fingerprint::call(&how, value::name(tool), &input, "")
     };
     let duration_ms = count(duration).unwrap_or(0);
     record.tell_finished_call(b"tool_call", None, duration_ms, call);

@@ -1,6 +1,7 @@
 //! Runs that no threshold was fitted to: kinds of loops and of work that looks like them, each in many variants that a seed
 //! chooses. What the default profile finds of them is held to bars kind by kind.
 
+mod as_spans;
 mod benches;
 mod complaints;
 mod counters;
