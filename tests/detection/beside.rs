@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check, checked, failed, later};
+use crate::support::{call, check, checked, failed, is_warned_of, later};
 
 fn by(agent: &str, mut event: Value) -> Value {
     event["agent"] = json!(agent);
@@ -221,4 +221,30 @@ fn who_is_sent_on_begins_anew() {
     };
     let events: Vec<_> = errands.iter().enumerate().flat_map(sent).collect();
     check(&events, &["goal_loop"]);
+}
+
+/// Given calls that follow one another, but whose times overlap a little, as tracers with inexact clocks tell them, they are a loop
+/// as if they did not; calls that are made at once are one round.
+#[test]
+fn times_that_overlap_a_little_are_no_fan_out() {
+    let warned = |lasts_ms: f64, apart_ms: f64| {
+        let call = |number: u32| {
+            let mut call = reads("writer");
+            call["t_ms"] = json!(1_795_000_000_000.0 + f64::from(number) * apart_ms);
+            call["duration_ms"] = json!(lasts_ms);
+            call
+        };
+        is_warned_of(&(0..8).map(call).collect::<Vec<_>>())
+    };
+    for lasts_ms in [5.0, 50.0, 1_000.0] {
+        for overlap_ms in [-1.0, 0.0, 0.25, 0.75] {
+            assert!(
+                warned(lasts_ms, lasts_ms - overlap_ms),
+                "{lasts_ms} {overlap_ms}"
+            );
+        }
+        for apart_ms in [0.0, 0.25, lasts_ms / 4.0] {
+            assert!(!warned(lasts_ms, apart_ms), "{lasts_ms} {apart_ms}");
+        }
+    }
 }

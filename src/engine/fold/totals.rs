@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::engine::event::TraceId;
 use crate::engine::window::calls::Call;
 
+/// Longest time by which a call may begin before the one that it follows has ended. Tracers take start and end from clocks of
+/// their own: calls awaited one after another overlap by up to a millisecond as OpenTelemetry's SDK for Node tells them.
+const OVERLAP_NS_MAX: u64 = 10_000_000;
+
 /// Sums over the run, and the counters that rules measure distances with. In the order of memory, what each call needs first.
 #[repr(C)]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +32,8 @@ pub(crate) struct Totals {
     pub(crate) worst: u32,
     /// End of the call of a tool that ended last, those that only wait left out, to tell calls side by side.
     pub(crate) call_end_ns: u64,
+    /// Start of that call.
+    pub(crate) call_start_ns: u64,
     /// Number of the first tool call, seen or still to come, after the newest write.
     pub(crate) write_at: u64,
     /// Number of the first tool call, seen or still to come, of the present turn: after the newest message of a user.
@@ -89,13 +95,28 @@ impl Totals {
         }
     }
 
+    /// Notes when a call that does not only wait ended.
+    pub(super) fn note_end(&mut self, call: &Call<'_>) {
+        self.busy_ns = self.busy_ns.max(call.end_ns);
+        if call.end_ns >= self.call_end_ns {
+            (self.call_start_ns, self.call_end_ns) = (call.start_ns, call.end_ns);
+        }
+    }
+
+    /// Whether a call that begins then does so beside the one that ended last, and not behind it.
+    fn runs_beside(&self, start_ns: u64) -> bool {
+        let lasts_ns = self.call_end_ns.saturating_sub(self.call_start_ns);
+        let overlap_ns = self.call_end_ns.saturating_sub(start_ns);
+        overlap_ns > OVERLAP_NS_MAX.min(lasts_ns / 2)
+    }
+
     /// Counts a call; says to which round it belongs, and what was spent on models for it.
     pub(super) fn begin_call(&mut self, call: &Call<'_>) -> (u64, Spent) {
         let same_answer = !self.model_spoke && self.asked_pending > 0;
         let named = std::mem::replace(&mut self.round_name, call.asking.round);
         let same_round = call.asking.round != 0 && call.asking.round == named;
         // A call in the midst of which a model was asked may hold many answers of another agent's, or go on beside the run.
-        let side_by_side = !self.model_spoke && call.start_ns < self.call_end_ns;
+        let side_by_side = !self.model_spoke && self.runs_beside(call.start_ns);
         let together = same_answer || same_round || side_by_side;
         self.round += u64::from(!together || self.tool_calls == 0);
         self.model_spoke = false;

@@ -368,9 +368,7 @@ impl Fold {
         let call = judged.call;
         self.note_pause(call.start_ns, policy);
         if !waits(judged) {
-            let totals = &mut self.totals;
-            totals.busy_ns = totals.busy_ns.max(call.end_ns);
-            totals.call_end_ns = totals.call_end_ns.max(call.end_ns);
+            self.totals.note_end(call);
         }
     }
 

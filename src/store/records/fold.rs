@@ -117,6 +117,8 @@ struct TotalsRecord {
     round_name: u64,
     #[prost(sint64, tag = "34")]
     skew_ns: i64,
+    #[prost(fixed64, tag = "35")]
+    call_start_ns: u64,
 }
 
 impl TablesWriter {
@@ -222,6 +224,7 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         asked_pending,
         model_spoke,
         call_end_ns,
+        call_start_ns,
         write_at,
         turn_at,
         news_at,
@@ -251,6 +254,7 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         asked_pending,
         model_spoke,
         call_end_ns,
+        call_start_ns,
         write_at,
         turn_at,
         news_at,
@@ -285,6 +289,7 @@ fn read_totals(record: &TotalsRecord, end_trace: TraceId) -> Totals {
         asked_pending: record.asked_pending,
         model_spoke: record.model_spoke,
         call_end_ns: record.call_end_ns,
+        call_start_ns: record.call_start_ns,
         write_at: record.write_at,
         turn_at: record.turn_at,
         news_at: record.news_at,
