@@ -63,8 +63,8 @@ pub struct Limits {
     /// OpenInference writes a key for each member of each message, and a span's kind after all of them, so a long
     /// conversation has several hundred. It also bounds what looking up an attribute can cost.
     pub attributes_max: usize,
-    /// Size of one encoded span, log record or resource, in bytes; a larger one is refused. One mebibyte is a hundred
-    /// times a large tool result.
+    /// Size of one encoded span, log record or resource, in bytes; a larger one is refused. Screenshots in base64 and whole files
+    /// are results of a mebibyte and more, so this is the size of a whole request as receivers take them by default.
     pub span_bytes_max: usize,
     /// Nesting of arrays and maps, the attribute's own value being level one; a deeper one is refused. protobuf's usual
     /// decoders stop between 32 and 50 such levels.
@@ -75,7 +75,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             attributes_max: 1024,
-            span_bytes_max: 1 << 20,
+            span_bytes_max: 16 << 20,
             depth_max: 64,
         }
     }

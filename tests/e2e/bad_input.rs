@@ -6,6 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 #[cfg(target_os = "linux")]
 use flate2::{Compression, write::GzEncoder};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value::StringValue;
 use prost::Message;
 use serde_json::Value;
 use tonic::Code;
@@ -124,35 +125,38 @@ fn absurd_times_do_no_harm() {
     }
 }
 
-/// Given an argument of two megabytes, that span is refused and the rest of the batch counts.
+/// Given results of three megabytes, as screenshots are, each call counts, and the same one again and again is a loop.
 #[test]
-fn huge_arguments_cost_only_their_span() {
+fn huge_values_are_values() {
     let (_data, daemon) = daemon();
     runtime().block_on(async {
-        let mut request = calls(0, 0, 3);
-        let any = first_span(&mut request).attributes[3]
-            .value
-            .as_mut()
-            .expect("a value");
-        any.value = Some(
-            opentelemetry_proto::tonic::common::v1::any_value::Value::StringValue(
-                "x".repeat(2 << 20),
-            ),
+        let image = format!(
+            r#"[{{"type":"image","data":"{}"}}]"#,
+            "iVBORw0K".repeat(3 << 17)
         );
-        let partial = Sender::new(daemon.grpc)
-            .traces(request)
-            .await
-            .expect("accepted")
-            .partial_success
-            .expect("in part");
-        assert_eq!(partial.rejected_spans, 1);
-        assert!(
-            partial.error_message.contains("too large"),
-            "{}",
-            partial.error_message
-        );
+        for number in 0..6 {
+            let mut request = calls(0, number, number + 1);
+            for (attribute, text) in [(3, "{}"), (4, &image)] {
+                let value = first_span(&mut request).attributes[attribute]
+                    .value
+                    .as_mut();
+                value.expect("a value").value = Some(StringValue(text.to_owned()));
+            }
+            let answer = Sender::new(daemon.grpc)
+                .traces(request)
+                .await
+                .expect("accepted");
+            assert_eq!(answer.partial_success, None);
+        }
     });
-    assert_eq!(tool_calls(&daemon), 2);
+    assert_eq!(tool_calls(&daemon), 6);
+    let runs = daemon.runs();
+    let warnings = runs.values().next().expect("a run")["warnings"].as_array();
+    let mut warnings = warnings.expect("warnings").iter();
+    let is_exact = |warning: &Value| {
+        warning["rule"] == "repeated_tool_call_exact_input" && warning["count"] == 6
+    };
+    assert!(warnings.any(is_exact), "{runs:?}");
 }
 
 /// Given a request over the size limit, it is refused with a code that senders do not try again.
