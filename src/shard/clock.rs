@@ -139,7 +139,8 @@ impl Forward {
 }
 
 /// By how much the clock of a sender is ahead, by the first of the events that arrived together and lie too far ahead; 0
-/// where none does. Moved by this, they keep the time between them.
+/// where none does. Moved by this, they keep the time between them, and as a multiple of [`AHEAD_MAX`] it is the same for what
+/// the same sender sends next, in nearly all cases.
 pub(super) fn ahead_ns<'e>(events: impl Iterator<Item = &'e Event>, arrival_ms: u64) -> u64 {
     let now_ns = arrival_ms.saturating_mul(1_000_000);
     let starts = events.map(|event| match event.start_ns {
@@ -147,7 +148,9 @@ pub(super) fn ahead_ns<'e>(events: impl Iterator<Item = &'e Event>, arrival_ms: 
         start_ns => start_ns,
     });
     let ahead = starts.filter(|start_ns| *start_ns > latest_ns(now_ns));
-    ahead.min().map_or(0, |first_ns| first_ns - now_ns)
+    let step_ns = AHEAD_MAX.as_nanos() as u64;
+    let steps = |first_ns: u64| (first_ns - now_ns).saturating_add(step_ns / 2) / step_ns;
+    ahead.min().map_or(0, |first_ns| steps(first_ns) * step_ns)
 }
 
 /// The latest time that is believed.
@@ -172,7 +175,8 @@ pub(super) fn settle(event: &mut Event, arrival_ms: u64, place: u64, ahead_ns: u
         let claimed = event.end_ns.saturating_sub(event.start_ns);
         let duration = if claimed <= longest { claimed } else { 0 };
         let moved_ns = event.start_ns.saturating_sub(ahead_ns);
-        let is_moved = (now_ns..=latest_ns).contains(&moved_ns);
+        let earliest_ns = now_ns.saturating_sub(AHEAD_MAX.as_nanos() as u64);
+        let is_moved = (earliest_ns..=latest_ns).contains(&moved_ns);
         let start_ns = if is_moved { moved_ns } else { now_ns };
         event.start_ns = start_ns.saturating_add(place);
         event.end_ns = event.start_ns.saturating_add(duration);
@@ -192,18 +196,26 @@ mod tests {
     const NOW: u64 = NOW_MS * 1_000_000;
     const HOUR: u64 = 3_600_000_000_000;
 
-    /// An event that claims these times, arriving at `NOW` in the given place, and the times that it then has.
-    fn check(claimed: (u64, u64), place: u64, expected: (u64, u64)) {
-        let mut event = Event {
+    /// An event that claims to begin and end then.
+    fn event(start_ns: u64) -> Event {
+        Event {
             id: 1,
             trace: TraceId::default(),
             span: SpanId::default(),
             parent: SpanId::default(),
-            start_ns: claimed.0,
-            end_ns: claimed.1,
+            start_ns,
+            end_ns: start_ns,
             agent: None,
             worker: None,
             body: Body::UserMessage,
+        }
+    }
+
+    /// An event that claims these times, arriving at `NOW` in the given place, and the times that it then has.
+    fn check(claimed: (u64, u64), place: u64, expected: (u64, u64)) {
+        let mut event = Event {
+            end_ns: claimed.1,
+            ..event(claimed.0)
         };
         let ahead_ns = ahead_ns([&event].into_iter(), NOW_MS);
         let changed = settle(&mut event, NOW_MS, place, ahead_ns);
@@ -279,10 +291,27 @@ mod tests {
     fn times_too_far_ahead_become_the_arrival() {
         let ahead = NOW + 24 * HOUR;
         check((ahead, ahead + 7), 0, (NOW, NOW + 7));
-        check((ahead + 9, ahead + 10), 1, (NOW + 1, NOW + 2));
+        check((ahead + 9, ahead + 10), 1, (NOW + 10, NOW + 11));
         check((NOW - 1, ahead), 0, (NOW - 1, NOW - 1));
         check((0, ahead), 0, (NOW, NOW));
-        check((u64::MAX - 1, u64::MAX), 0, (NOW, NOW + 1));
+    }
+
+    /// Given a clock that is an hour ahead, what its machine sends bit by bit keeps the time between it, also what happened before
+    /// it was sent; and a time without end is some time near the arrival.
+    #[test]
+    fn what_one_machine_sends_keeps_its_distances() {
+        let ahead = NOW + HOUR;
+        for second in 0..8 {
+            let second = second * HOUR / 3_600;
+            let expected = (NOW + second, NOW + second + 7);
+            check((ahead + second, ahead + second + 7), 0, expected);
+            let expected = (NOW - second, NOW - second + 7);
+            check((ahead - second, ahead - second + 7), 0, expected);
+        }
+        let mut event = event(u64::MAX - 1);
+        let ahead_ns = ahead_ns([&event].into_iter(), NOW_MS);
+        settle(&mut event, NOW_MS, 0, ahead_ns);
+        assert!(event.start_ns.abs_diff(NOW) <= AHEAD_MAX.as_nanos() as u64);
     }
 
     #[test]
@@ -295,17 +324,6 @@ mod tests {
     #[test]
     fn what_arrives_together_keeps_its_distances() {
         let ahead = NOW + 24 * HOUR;
-        let event = |start_ns| Event {
-            id: 1,
-            trace: TraceId::default(),
-            span: SpanId::default(),
-            parent: SpanId::default(),
-            start_ns,
-            end_ns: start_ns,
-            agent: None,
-            worker: None,
-            body: Body::UserMessage,
-        };
         let mut events = [ahead + 5_000, ahead, NOW - 7, u64::MAX, ahead + 9_000].map(event);
         let ahead_ns = ahead_ns(events.iter(), NOW_MS);
         for (event, place) in events.iter_mut().zip(0..) {

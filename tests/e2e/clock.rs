@@ -6,6 +6,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
+use super::guard::{now_ns, send, span_with};
 use super::kill::calls;
 use super::load::{metric, send_patiently};
 use super::support::{Daemon, Library, Sender, free_port, runtime, until};
@@ -71,4 +74,36 @@ fn a_clock_that_is_set_harms_no_run() {
         assert_eq!(daemon.get(&over).0, 200);
     }
     set(0);
+}
+
+/// Given the same loop from machines whose clocks are right or hours off, in one request or in one each, it is seen as often.
+#[test]
+fn clocks_of_senders_hide_no_loop() {
+    const SECOND_NS: u64 = 1_000_000_000;
+    const CALLS: u64 = 8;
+    let directory = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(directory.path());
+    let result = r#"{"found":"the same as before, word by word"}"#;
+    for hours in [0, 1, 5, -3, 24 * 365] {
+        for requests in [1, CALLS] {
+            let run = format!("{hours} {requests}");
+            let began = now_ns().saturating_add_signed(hours * 3_600 * SECOND_NS as i64);
+            let spans: Vec<_> = (0..CALLS)
+                .map(|number| {
+                    let start = began + number * SECOND_NS;
+                    let times = (start, start + SECOND_NS / 10);
+                    let id = 1 + number + 100 * requests + 10_000 * hours.unsigned_abs();
+                    span_with(&run, 1, id, None, times, result)
+                })
+                .collect();
+            for part in spans.chunks((CALLS / requests) as usize) {
+                send(&daemon, part);
+            }
+            let (_, shown) = daemon.get(&format!("/v1/runs/{}", run.replace(' ', "%20")));
+            let warnings = shown["warnings"].as_array().expect("warnings");
+            let exact = |warning: &&Value| warning["rule"] == "repeated_tool_call_exact_input";
+            let count = warnings.iter().find(exact).map(|warning| &warning["count"]);
+            assert_eq!(count, Some(&CALLS.into()), "{run}: {shown}");
+        }
+    }
 }

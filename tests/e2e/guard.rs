@@ -238,7 +238,7 @@ fn a_session_answers_in_order() {
     assert_eq!(shown, expected);
 }
 
-fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.unwrap().as_nanos() as u64
 }
@@ -249,7 +249,7 @@ fn span(run: &str, n: u32, id: u64, call_id: Option<&str>, times: (u64, u64)) ->
 }
 
 /// The same with a result.
-fn span_with(
+pub(crate) fn span_with(
     run: &str,
     n: u32,
     id: u64,
@@ -297,7 +297,7 @@ fn span_with(
     })
 }
 
-fn send(daemon: &Daemon, spans: &[Export]) {
+pub(crate) fn send(daemon: &Daemon, spans: &[Export]) {
     runtime().block_on(async { Sender::new(daemon.grpc).send_all(spans).await });
 }
 
