@@ -126,6 +126,9 @@ impl Fold {
         totals.tokens = totals.tokens.saturating_add(more.tokens);
         totals.cost_microusd = totals.cost_microusd.saturating_add(more.cost_microusd);
         totals.asked += more.asked;
+        if more.root_seen && !(totals.root_seen && totals.last_ns >= more.last_ns) {
+            (totals.failed, totals.end_trace) = (more.failed, more.end_trace);
+        }
         totals.root_seen |= more.root_seen;
         totals.worst = totals.worst.max(more.worst);
         totals.skipped += more.skipped;

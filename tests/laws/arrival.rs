@@ -3,10 +3,11 @@
 use std::cell::Cell;
 
 use eddy::engine::event::{
-    AgentSpan, Body, Event, Failure, Recorded, SAMPLE_BYTES_MAX, SpanId, Text, ToolCall, TraceId,
-    Value,
+    AgentSpan, Body, Event, Failure, Recorded, RunEnd, SAMPLE_BYTES_MAX, SpanId, Text, ToolCall,
+    TraceId, Value,
 };
 use eddy::engine::run::{RunState, WINDOW_EVENTS_MAX};
+use eddy::engine::view::Ended;
 use eddy::engine::{Input, step};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
@@ -367,6 +368,45 @@ fn moving_twice_changes_nothing() {
     // Reports that are older than those that are remembered one by one.
     after.late_events = before.late_events;
     assert_eq!(after, before);
+}
+
+/// Given a run that failed long ago and moves into another one, before or behind which it was, it has failed there as well; one
+/// that went on after a failure has not.
+#[test]
+fn a_failure_moves_with_its_run() {
+    let policy = &policies()[0];
+    let run_that_ended = |error: Option<Failure>, from: u64| {
+        let mut run = RunState::new(format!("nameless {from}").into());
+        let end = Event {
+            id: from + 90,
+            body: Body::RunEnd(RunEnd { error }),
+            ..poll(from, from)
+        };
+        let calls = (from + 1..from + 90).map(|n| poll(n, n));
+        std::iter::once(end)
+            .chain(calls)
+            .for_each(|event| drop(tell(&mut run, vec![event], policy)));
+        Input::Absorb(Box::new(run))
+    };
+    let ended = |runs: &[Input]| {
+        let mut run = RunState::new("run".into());
+        for moved in runs {
+            step(&mut run, moved, policy);
+        }
+        run.view(policy).ended
+    };
+    let failure = Failure {
+        text: "no".into(),
+        masked: 1,
+        transient: false,
+    };
+    let failed = |from| run_that_ended(Some(failure.clone()), from);
+    let succeeded = |from| run_that_ended(None, from);
+    assert_eq!(ended(&[failed(0)]), Ended::Failed);
+    assert_eq!(ended(&[succeeded(0), failed(1_000)]), Ended::Failed);
+    assert_eq!(ended(&[failed(1_000), succeeded(0)]), Ended::Failed);
+    assert_eq!(ended(&[failed(0), succeeded(1_000)]), Ended::Open);
+    assert_eq!(ended(&[succeeded(1_000), failed(0)]), Ended::Open);
 }
 
 /// Given a run that has let reports go and moved into another, which moved on, to take it in once more where it is now, as after
