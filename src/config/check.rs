@@ -183,21 +183,29 @@ fn data_dir(shape: &Shape, lookup: Lookup<'_>, check: &mut Checker<'_>) -> PathB
     }
 }
 
-/// Where the platform keeps a program's state: what systemd hands over, which may be several directories with colons between
-/// them, else the XDG or macOS directory of the user.
+/// Where Eddy keeps its state: what systemd hands over, which may be several directories with colons between them, else one in
+/// the user's.
 fn state_directory(lookup: Lookup<'_>) -> PathBuf {
     let directory = |name: &str| lookup(name).filter(|dir| Path::new(dir).is_absolute());
     if let Some(dirs) = directory("STATE_DIRECTORY") {
         return PathBuf::from(dirs.split(':').next().unwrap_or_default());
     }
-    if let Some(dir) = directory("XDG_STATE_HOME") {
-        return Path::new(&dir).join("eddy");
-    }
-    match directory("HOME") {
-        Some(home) if cfg!(target_os = "macos") => {
-            Path::new(&home).join("Library/Application Support/eddy")
-        }
-        Some(home) => Path::new(&home).join(".local/state/eddy"),
-        None => PathBuf::from("eddy-data"),
-    }
+    state_home(lookup).map_or_else(|| PathBuf::from("eddy-data"), |home| home.join("eddy"))
+}
+
+/// Where programs of this user keep their state, each in a directory of its own: the XDG or macOS directory, as the environment
+/// says. `None` where it says nothing.
+pub fn state_home(lookup: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let directory = |name: &str| lookup(name).filter(|dir| Path::new(dir).is_absolute());
+    let of_user = || {
+        let below = if cfg!(target_os = "macos") {
+            "Library/Application Support"
+        } else {
+            ".local/state"
+        };
+        Some(Path::new(&directory("HOME")?).join(below))
+    };
+    directory("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .or_else(of_user)
 }

@@ -43,6 +43,7 @@ mod tree;
 mod values;
 mod wrong;
 
+pub use check::state_home;
 pub use mistake::{Mistake, Mistakes, Place};
 pub use values::MemoryLimit;
 

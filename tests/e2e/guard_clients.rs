@@ -660,6 +660,47 @@ fn hooks_refuse_in_the_form_of_the_program() {
     }
 }
 
+/// Given a nudge that Gemini CLI takes only with the result, it waits outside the daemon's directory, where others cannot read it,
+/// and the daemon starts again beside it.
+#[cfg(unix)]
+#[test]
+fn nudges_wait_beside_the_daemons_directory() {
+    use std::os::unix::fs::MetadataExt as _;
+    let state = tempfile::tempdir().expect("a temporary directory");
+    let data = state.path().join("eddy");
+    let daemon = Daemon::start(&data);
+    let tell = |event: &str, nth: u32| {
+        let told = json!({
+            "session_id": "s", "hook_event_name": event, "tool_name": "search",
+            "tool_input": {"q": "harbour"}, "tool_response": {"llmContent": "the same page of words as before, and no other"},
+            "tool_use_id": format!("c{nth}"),
+        });
+        let api = daemon.api.to_string();
+        let mut command = eddy();
+        command.args(["hook", "gemini-cli", "--api", &api]);
+        let output = ended(
+            command.env("XDG_STATE_HOME", state.path()),
+            &told.to_string(),
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let mut said = Vec::new();
+    for nth in 0..3 {
+        said.push(tell("BeforeTool", nth));
+        let kept = state.path().join("eddy-hook");
+        assert_eq!(kept.exists(), nth == 2, "{said:?}");
+        if nth == 2 {
+            let mode = std::fs::metadata(kept).expect("it is there").mode();
+            assert_eq!(mode & 0o777, 0o700);
+        }
+        said.push(tell("AfterTool", nth));
+    }
+    let nudge = said.pop().expect("what was said last");
+    assert!(nudge.contains("additionalContext"), "{said:?} {nudge}");
+    drop(daemon);
+    Daemon::start(&data);
+}
+
 /// Given a server behind the proxy and an agent that repeats itself, the fourth call is answered by the proxy, and the server
 /// never sees it. The run shows the agent that the proxy names.
 #[cfg(unix)]

@@ -11,6 +11,9 @@
 //! Versions are those that the manuals and change logs name.
 
 use std::fs;
+use std::io;
+#[cfg(unix)]
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +23,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Told;
 use crate::cli::failure::{Failure, remark};
+use crate::config::state_home;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::json::VerdictJson;
 
@@ -198,7 +202,7 @@ fn denied(event: &str, text: &str) -> Value {
 fn keep_nudge(told: &Told, text: &str) {
     let kept = nudge_file(told).and_then(|path| {
         let directory = path.parent()?;
-        fs::create_dir_all(directory).ok()?;
+        make_private(directory).ok()?;
         forget_old(directory);
         fs::write(path, text).ok()
     });
@@ -207,6 +211,15 @@ fn keep_nudge(told: &Told, text: &str) {
             "eddy hook: a nudge could not be kept until the call is over: {text}"
         ));
     }
+}
+
+/// Makes a directory for this user alone: nudges tell what was called.
+fn make_private(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    builder.mode(0o700);
+    builder.create(directory)
 }
 
 /// How long a nudge is kept. A call that the user declines is never told to be over.
@@ -230,16 +243,12 @@ fn take_nudge(told: &Told) -> Option<String> {
     Some(text)
 }
 
-/// Where the nudge for a call waits, in a directory that only this user can write to.
+/// Where the nudge for a call waits: in a directory of the hook's own, since the daemon's holds nothing but stores.
 fn nudge_file(told: &Told) -> Option<PathBuf> {
     let call = json!([told.session_id, told.tool_name, told.tool_input]).to_string();
-    let state = std::env::var_os("XDG_STATE_HOME").filter(|dir| !dir.is_empty());
-    let state = match state {
-        Some(dir) => PathBuf::from(dir),
-        None => std::env::home_dir()?.join(".local/state"),
-    };
+    let state = state_home(&|name| std::env::var(name).ok())?;
     let name = format!("{:016x}", xxh3_64(call.as_bytes()));
-    Some(state.join("eddy/hook").join(name))
+    Some(state.join("eddy-hook").join(name))
 }
 
 #[cfg(test)]
