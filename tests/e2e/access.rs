@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use eddy::api::v1;
 use eddy::api::v1::warning_service_client::WarningServiceClient;
+use eddy::guard::{CheckToolCallRequest, Client, Verdict};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use prost::Message;
 use tonic::Code;
@@ -130,6 +131,31 @@ fn tokens_are_asked_for_at_every_address() {
         !refused.status.success() && said.contains("asks for a token"),
         "{said}"
     );
+}
+
+/// Given the guard's client of the library, it is answered with the token that is asked for, and goes on alone without.
+#[test]
+fn the_guards_client_shows_its_token() {
+    let (_directory, open) = configured("service: {api: {auth: {tokens: [{token: for-api}]}}}\n");
+    let question = || CheckToolCallRequest {
+        run_id: "r".into(),
+        tool: "search".into(),
+        ..CheckToolCallRequest::default()
+    };
+    runtime().block_on(async {
+        let client = || {
+            let client = Client::new(&format!("http://{}", open.api)).expect("an address");
+            client.with_deadline(Duration::from_secs(5))
+        };
+        let knows = client().with_token("for-api").expect("a token");
+        let wrong = client().with_token("another").expect("a token");
+        for (mut client, degraded) in [(knows, false), (wrong, true), (client(), true)] {
+            let answer = client.check(question()).await.expect("a good request");
+            assert_eq!(answer.degraded, degraded);
+            assert_eq!(answer.verdict(), Verdict::Allow);
+        }
+        assert!(client().with_token("two\nlines").is_err());
+    });
 }
 
 /// Given who may not ask, and still writes when it is refused, the answer is heard each time.
