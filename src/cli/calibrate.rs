@@ -16,7 +16,8 @@ use serde_json::json;
 use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer};
 use super::reading::every_run;
-use super::{ConfigArgs, blocking, check, doctor};
+use super::running::blocking;
+use super::{ConfigArgs, check, doctor};
 use crate::json::{RunJson, WarningJson};
 use crate::render::text;
 

@@ -17,9 +17,10 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use tonic::transport::Channel;
 
+use super::DemoArgs;
 use super::failure::{Failure, answer};
+use super::running::multithreaded;
 use super::serve::{agents_setting, asked, exports, start, until_stopped};
-use super::{DemoArgs, multithreaded};
 use crate::config::{self, Flag, Settings, Sources};
 use crate::daemon::Daemon;
 use crate::export::Exporters;

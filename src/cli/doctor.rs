@@ -19,9 +19,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::senders::{Sender, senders};
-use super::blocking;
 use super::client::{ApiArgs, Client, Unanswered};
 use super::failure::{Failure, answer, answer_json, read_or_not};
+use super::running::blocking;
 use crate::render::text::{Look, Paint, clean, columns, counted, pad, wrap};
 
 /// Longest wait for a span to arrive at the API: a collector in between may hold it back for some seconds.

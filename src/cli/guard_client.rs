@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::runtime::{Builder, Runtime};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::blocking;
 use super::client::{ApiArgs, Client, Unanswered};
 use super::failure::Failure;
+use super::running::started;
 use crate::api::VALUE_BYTES_MAX;
 use crate::json::VerdictJson;
 
@@ -74,8 +75,10 @@ struct Owed {
     message: Option<String>,
 }
 
-/// A daemon's guard.
+/// A daemon's guard. What asks more than once does so over one connection.
 pub(super) struct GuardClient {
+    /// There until the end.
+    runtime: Option<Runtime>,
     api: ApiArgs,
     client: Mutex<Client>,
     /// When the daemon last did not answer in time.
@@ -85,6 +88,7 @@ pub(super) struct GuardClient {
 impl GuardClient {
     pub(super) fn new(api: &ApiArgs) -> Result<Self, Failure> {
         Ok(Self {
+            runtime: Some(started(&mut Builder::new_current_thread())?),
             api: api.clone(),
             client: Mutex::new(Client::new(api)?),
             silent: Mutex::default(),
@@ -142,9 +146,9 @@ impl GuardClient {
                 cut(value);
             }
         }
-        let answered = async { Ok(tokio::time::timeout(PATIENCE, self.asked(&path, &body)).await) };
-        let answered = blocking(answered).map_err(|failure| failure.to_string())?;
-        let Ok(answered) = answered else {
+        let answered = async { tokio::time::timeout(PATIENCE, self.asked(&path, &body)).await };
+        let runtime = self.runtime.as_ref().ok_or("the runtime has ended")?;
+        let Ok(answered) = runtime.block_on(answered) else {
             *silent() = Some(Instant::now());
             return Err("the daemon took too long".to_owned());
         };
@@ -173,6 +177,15 @@ impl GuardClient {
     }
 }
 
+impl Drop for GuardClient {
+    /// Waits for nothing: the name of a host may still be looked up.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
 /// Puts in place of a value that is too long how it begins, and by what the whole is told from others that begin so.
 fn cut(value: &mut Value) {
     let text = value
@@ -193,6 +206,37 @@ mod tests {
     use std::thread;
 
     use super::*;
+
+    /// Given a daemon that keeps the connection, it is asked over that one again, from whatever thread.
+    #[test]
+    fn one_connection_is_enough() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let guard = GuardClient::new(&ApiArgs {
+            api: listener.local_addr().unwrap().to_string(),
+            token_file: None,
+            ca_file: None,
+            cert_file: None,
+            key_file: None,
+        });
+        let guard = guard.unwrap();
+        let daemon = thread::spawn(move || {
+            let (mut peer, _) = listener.accept().unwrap();
+            for _ in 0..3 {
+                let mut asked = [0; 4096];
+                assert_ne!(peer.read(&mut asked).unwrap(), 0);
+                let answer = "HTTP/1.1 200 OK\r\ncontent-length: 35\r\n\r\n{\"verdict\":\"SKIP\",\"degraded\":false}";
+                peer.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        for _ in 0..3 {
+            let answer = thread::scope(|scope| {
+                let asked = scope.spawn(|| guard.check(&Call::default()));
+                asked.join().unwrap()
+            });
+            assert!(answer.unwrap().verdict.refuses());
+        }
+        daemon.join().unwrap();
+    }
 
     /// Given a token that is followed by another one in its file, the daemon is asked with that.
     #[test]

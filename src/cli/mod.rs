@@ -10,7 +10,6 @@ use std::process::ExitCode;
 use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use tokio::runtime;
 
 use crate::config::profile::Name;
 use crate::config::{Flag, Sources};
@@ -30,6 +29,7 @@ mod hook;
 mod mcp_proxy;
 mod reading;
 mod reload;
+mod running;
 mod serve;
 mod settings;
 mod tail;
@@ -400,29 +400,6 @@ fn with_order(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::Suggested, tip);
     }
     error
-}
-
-/// Runs a future on a runtime of this thread alone.
-fn blocking<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    on(&mut runtime::Builder::new_current_thread(), future)
-}
-
-/// Runs a future on a runtime of as many threads as there are cores.
-fn multithreaded<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    on(&mut runtime::Builder::new_multi_thread(), future)
-}
-
-fn on<T>(
-    runtime: &mut runtime::Builder,
-    future: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    let runtime = runtime.enable_all().build();
-    let runtime =
-        runtime.map_err(|error| Failure::Other(format!("starting the runtime: {error}")))?;
-    let outcome = runtime.block_on(future);
-    // Whatever still waits for a disk, for the name of a host or for somebody who reads a pipe has had its time.
-    runtime.shutdown_background();
-    outcome
 }
 
 fn dispatch(cli: Cli) -> Result<(), Failure> {

@@ -10,9 +10,9 @@ use clap::builder::{
 };
 use serde::Deserialize;
 
-use super::blocking;
 use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer, answer_json, remark};
+use super::running::blocking;
 use crate::json::RunJson;
 use crate::render::run::run_page;
 use crate::render::table::runs_table;

@@ -5,9 +5,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 
+use super::ServeArgs;
 use super::failure::{Failure, say};
 use super::reload::Reloader;
-use super::{ServeArgs, multithreaded};
+use super::running::multithreaded;
 use crate::config::{self, Settings};
 use crate::daemon::{Daemon, reachable, shutdown};
 use crate::listener::Access;

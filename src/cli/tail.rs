@@ -12,9 +12,9 @@ use clap::builder::NonEmptyStringValueParser;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::blocking;
 use super::client::{ApiArgs, Client, Unanswered};
 use super::failure::{Failure, answer, remark};
+use super::running::blocking;
 use crate::json::AlertJson;
 use crate::render::alert::Feed;
 use crate::render::text::Look;
