@@ -6,7 +6,6 @@ use super::others;
 use super::read::read;
 use super::shape::Shape;
 use super::tree::Node;
-use crate::engine::fold::speech::ASKED_MAX;
 use crate::engine::guard::message;
 use crate::engine::guard::policy::{Action, GuardPolicy, When};
 use crate::engine::guard::verdict::VerdictKind;
@@ -148,26 +147,23 @@ fn costs(policy: &Policy, path: &[&str], check: &mut Checker<'_>) {
 /// Checks the settings that are counts. A rule that holds at nothing would warn of every run, and one that asks for more than it
 /// looks at would be silent for ever.
 fn counts(policy: &Policy, path: &[&str], check: &mut Checker<'_>) {
-    /// Instructions that are looked at: those remembered, the present one, and the one before these by its words.
-    const ASKED: u64 = ASKED_MAX as u64 + 2;
     let rules = serde_json::to_value(&policy.rules).expect("settings are plain data");
     for rule in Rule::ALL {
-        let looked_back = policy.rules.looked_back_calls(rule).map(u64::from);
         let settings = rules[rule.name()].as_object();
         for (setting, value) in settings.into_iter().flatten() {
             let Some(found) = value.as_u64() else {
                 continue;
             };
             let path = key(path, &["rules", rule.name(), setting]);
-            match (rule, setting.as_str(), looked_back) {
+            match (rule, setting.as_str(), policy.rules.most(rule, setting)) {
                 // No call at all may be allowed, and no time.
                 (Rule::ToolLimit, "calls", _) | (Rule::LongRunningStep, "seconds", _) => {}
                 (Rule::ToolCycle, "longest", _) => _ = check.range(&path, found, 2, 32),
                 (Rule::HandoffCycle, "rounds", _) => _ = check.range(&path, found, 2, 3),
-                (Rule::GoalLoop, "instructions", _) => _ = check.range(&path, found, 1, ASKED),
+                (Rule::GoalLoop, _, Some(most)) => _ = check.range(&path, found, 1, most),
                 (Rule::GlobalDoomLoop, "workers", _) => _ = check.range(&path, found, 1, 4),
                 _ if found == 0 => check.wrong(&path, "must be at least 1"),
-                (_, "calls", Some(most)) if most > 0 && found > most => {
+                (_, _, Some(most)) if most > 0 && found > most => {
                     let text = format!(
                         "expected {most} at most, found {found}: the rule looks at the newest {most} calls (`window_calls`, and \
                          never more than {LOOKED_BACK_CALLS_MAX})"

@@ -212,9 +212,8 @@ fn silence(
     let tool = warning.tool.as_ref();
     let mut ways = tool.map_or(Vec::new(), |tool| silence_of_tool(warning, tool));
     ways.extend(limits(warning, longest_ns, section));
-    let looked_back = policy.rules.looked_back_calls(warning.rule);
-    let counts = counts(settings, warning.count + 1, looked_back);
-    if !counts.is_empty() {
+    let most = |setting: &str| policy.rules.most(warning.rule, setting);
+    if let Some(counts) = counts(settings, warning.count + 1, most) {
         ways.push(SilenceJson {
             config: section.with(&format!("{rule}: {{{counts}}}")),
             effect: format!("the rule speaks later, for {whom}"),
@@ -321,9 +320,13 @@ fn waits(rule: Rule) -> bool {
     )
 }
 
-/// The settings that say from how many on a rule speaks, each with this number, or with its own where that is more; without those
-/// that come to more calls than the rule looks at.
-fn counts(settings: &Map<String, Value>, number: u64, looked_back: Option<u32>) -> String {
+/// The settings that say from how many on a rule speaks, each with this number, or with its own where that is more; `None` where
+/// there are none, or one cannot be so high: the rule would go on by it.
+fn counts(
+    settings: &Map<String, Value>,
+    number: u64,
+    most: impl Fn(&str) -> Option<u64>,
+) -> Option<String> {
     const COUNTS: [&str; 7] = [
         "calls",
         "retries",
@@ -335,19 +338,18 @@ fn counts(settings: &Map<String, Value>, number: u64, looked_back: Option<u32>) 
     ];
     let named = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
     let settings = settings.iter().map(|(path, value)| (named(path), value));
-    let settings: Vec<(String, u64)> = settings
-        .filter_map(|(key, value)| Some((key, value.as_u64()?)))
-        .collect();
-    let most = looked_back.map_or(u64::MAX, u64::from);
     let is_count = |key: &str| COUNTS.contains(&key.split('_').next().unwrap_or_default());
-    let pairs: Vec<String> = settings
-        .iter()
+    let raised = |key: String, value: u64| {
+        let number = number.max(value);
+        let is_possible = most(&key).is_none_or(|most| number <= most);
+        is_possible.then(|| format!("{key}: {number}"))
+    };
+    let pairs = settings
+        .filter_map(|(key, value)| Some((key, value.as_u64()?)))
         .filter(|(key, _)| is_count(key))
-        .map(|(key, value)| (key, number.max(*value)))
-        .filter(|(_, number)| *number <= most)
-        .map(|(key, number)| format!("{key}: {number}"))
-        .collect();
-    pairs.join(", ")
+        .map(|(key, value)| raised(key, value));
+    let pairs: Vec<String> = pairs.collect::<Option<_>>()?;
+    (!pairs.is_empty()).then(|| pairs.join(", "))
 }
 
 #[cfg(test)]
@@ -358,18 +360,29 @@ mod tests {
     use crate::engine::event::{SpanId, Text};
     use crate::engine::run::WINDOW_EVENTS_MAX;
 
-    /// Given what a rule counts from, it is told to count to more, never to less than it does, nor beyond the calls it looks at.
+    /// Given what a rule counts from, it is told to count to more, never to less than it does; where one of the counts cannot be so
+    /// high, none is told.
     #[test]
     fn counts_only_rise() {
-        let check = |settings: &Value, number: u64, looked_back, expected: &str| {
+        let check = |settings: &Value, number: u64, most: (&str, u64), expected: Option<&str>| {
             let settings = settings.as_object().expect("an object");
-            assert_eq!(counts(settings, number, looked_back), expected);
+            let most = |setting: &str| (setting == most.0).then_some(most.1);
+            assert_eq!(counts(settings, number, most).as_deref(), expected);
         };
         let settings = json!({"rules.no_progress.calls": 3, "rules.no_progress.calls_moving": 6});
-        check(&settings, 5, None, "calls: 5, calls_moving: 6");
+        let expected = Some("calls: 5, calls_moving: 6");
+        check(&settings, 5, ("turns", 1), expected);
         let settings = json!({"rules.repeated_tool_call.calls": 3, "rules.repeated_tool_call.window_calls": 8});
-        check(&settings, 8, Some(8), "calls: 8");
-        check(&settings, 9, Some(8), "");
+        check(&settings, 8, ("calls", 8), Some("calls: 8"));
+        check(&settings, 9, ("calls", 8), None);
+        let settings = json!({"rules.goal_loop.calls": 4, "rules.goal_loop.instructions": 5});
+        check(&settings, 15, ("instructions", 14), None);
+        check(
+            &json!({"rules.goal_loop.similarity": 0.5}),
+            5,
+            ("calls", 8),
+            None,
+        );
     }
 
     /// Given a name with signs that cannot be seen, what is to be written is YAML, and is that name.

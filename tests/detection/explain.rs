@@ -42,7 +42,13 @@ fn what_would_silence_a_warning_does() {
         event
     };
     let retry = json!({"kind": "retry", "agent": "a", "tool": "fetch"});
-    let runs: [Vec<Value>; 6] = [
+    let errand = |task: usize| {
+        let text = format!(
+            "Please look into the failing payment service report {task} and write what is wrong with it"
+        );
+        json!({"kind": "handoff", "agent": "a", "from_agent": "a", "to_agent": "b", "input": text})
+    };
+    let runs: [Vec<Value>; 7] = [
         [40, 200, 61].map(slow).to_vec(),
         (0..6)
             .flat_map(|_| [failed("fetch", "a", "Timeout"), retry.clone()])
@@ -55,6 +61,7 @@ fn what_would_silence_a_warning_does() {
         (0..12)
             .map(|i| call(["list", "read", "grep"][i % 3], "x", "the same"))
             .collect(),
+        (0..30).map(errand).collect(),
     ];
     for events in runs {
         let all = explained(&events);

@@ -8,6 +8,7 @@ use super::thresholds::{
     Repeats, RetryStorm, SimilarQuery, SimilarRepeats, SummaryLoop, ToolCounts, ToolCycle,
     ToolLimit, UnusualRun,
 };
+use crate::engine::fold::speech::ASKED_MAX;
 use crate::engine::warning::Rule;
 
 /// The rules' settings; an absent rule is off.
@@ -86,16 +87,19 @@ impl Rules {
         self.unusual_run.clone_from(&main.unusual_run);
     }
 
-    /// How many of the newest calls a rule looks at, where it can count no more `calls` than that.
+    /// The most that a setting of a rule can be, where the rule looks at no more than that: with more it would be silent for ever.
     #[must_use]
-    pub fn looked_back_calls(&self, rule: Rule) -> Option<u32> {
-        let counts = match rule {
-            Rule::RepeatedToolCall => self.repeated_tool_call.as_ref()?,
-            Rule::Stagnation => self.stagnation.as_ref()?,
+    pub fn most(&self, rule: Rule, setting: &str) -> Option<u64> {
+        /// Those remembered, the present one, and the one before these by its words.
+        const INSTRUCTIONS: u64 = ASKED_MAX as u64 + 2;
+        let counts = match (rule, setting) {
+            (Rule::RepeatedToolCall, "calls") => self.repeated_tool_call.as_ref()?,
+            (Rule::Stagnation, "calls") => self.stagnation.as_ref()?,
+            (Rule::GoalLoop, "instructions") => return Some(INSTRUCTIONS),
             _ => return None,
         };
         let window = counts.window_calls.unwrap_or(u32::MAX);
-        Some(window.min(LOOKED_BACK_CALLS_MAX))
+        Some(u64::from(window.min(LOOKED_BACK_CALLS_MAX)))
     }
 
     /// What a rule's warnings weigh; `None` where the rule is off.
@@ -157,7 +161,7 @@ mod tests {
         let told = json!({"repeated_tool_call": counts(Some(8)), "same_error": counts(Some(9)), "stagnation": counts(Some(12))});
         let mut rules: Rules = serde_json::from_value(told).expect("rules");
         let bounded = |rules: &Rules| {
-            let bound = |rule: Rule| Some((rule, rules.looked_back_calls(rule)?));
+            let bound = |rule: Rule| Some((rule, rules.most(rule, "calls")?));
             Rule::ALL.into_iter().filter_map(bound).collect::<Vec<_>>()
         };
         let expected = [(Rule::RepeatedToolCall, 8), (Rule::Stagnation, 12)];
@@ -166,7 +170,8 @@ mod tests {
         for window in [None, Some(100)] {
             let stagnation = rules.stagnation.as_mut().expect("it is on");
             stagnation.window_calls = window;
-            assert_eq!(bounded(&rules), [(Rule::Stagnation, LOOKED_BACK_CALLS_MAX)]);
+            let most = u64::from(LOOKED_BACK_CALLS_MAX);
+            assert_eq!(bounded(&rules), [(Rule::Stagnation, most)]);
         }
     }
 }
