@@ -102,7 +102,7 @@ fn taken(reply: ExportLogsServiceResponse, sent: u64) -> Delivery {
         Some(partial) if partial.rejected_log_records > 0 => Delivery::Partly {
             refused: partial.rejected_log_records.unsigned_abs().min(sent),
             reason: format!(
-                "the receiver refused some alerts: {}",
+                "the receiver refused some records: {}",
                 clean(&partial.error_message)
             ),
         },
