@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::backup::UNFINISHED as UNFINISHED_COPY;
 use super::database::Database;
-use super::durable::make_dir;
+use super::durable::{make_dir, sync_dir};
 use super::error::{StoreError, is_held};
 use super::journal::{Found, Reader};
 use super::keys;
@@ -414,22 +414,18 @@ fn open_log(path: &Path) -> Result<File, StoreError> {
 
 /// Makes a new store's files and their names durable, which sled leaves to the system.
 fn sync_new(dir: &Path, database: &Path) -> Result<(), StoreError> {
-    let sync = |path: &Path| {
-        File::open(path)
+    let files = [
+        database.join(LOG),
+        database.join(CONFIGURATION),
+        dir.join(FORMAT),
+    ];
+    for path in files {
+        File::open(&path)
             .and_then(|file| file.sync_all())
-            .map_err(|error| StoreError::io("cannot sync", path, error))
-    };
-    // Elsewhere directories cannot be opened like files.
-    if cfg!(unix) {
-        for path in [
-            &database.join(LOG),
-            &database.join(CONFIGURATION),
-            database,
-            &dir.join(FORMAT),
-            dir,
-        ] {
-            sync(path)?;
-        }
+            .map_err(|error| StoreError::io("cannot sync", path, error))?;
+    }
+    for path in [database, dir] {
+        sync_dir(path).map_err(|error| StoreError::io("cannot sync", path, error))?;
     }
     Ok(())
 }
