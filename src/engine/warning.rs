@@ -5,7 +5,7 @@
 
 pub(crate) mod kept;
 pub(super) mod rule;
-pub(super) mod wording;
+pub(crate) mod wording;
 
 use serde::{Deserialize, Serialize};
 

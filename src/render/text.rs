@@ -12,6 +12,7 @@ use std::io::IsTerminal;
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::engine::guard::message::with_spelled;
+use crate::engine::warning::wording;
 
 /// Where the reading commands look for a daemon.
 pub const API_DEFAULT: &str = "127.0.0.1:4319";
@@ -300,17 +301,13 @@ pub fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{more}", short_number(number))
 }
 
-/// US dollars: cents, or where that would be nothing, hundredths of cents; of millions the first digits.
+/// US dollars as a warning's text has them; of millions the first digits.
 #[must_use]
 pub fn money(usd: f64) -> String {
-    if usd > 0.0 && usd < 0.000_05 {
-        "<$0.0001".to_owned()
-    } else if usd > 0.0 && usd < 0.01 {
-        format!("${usd:.4}")
-    } else if usd >= 1e6 {
+    if usd >= 1e6 {
         format!("${}", short_number(usd as u64))
     } else {
-        format!("${usd:.2}")
+        wording::money((usd * 1e6).round() as u64)
     }
 }
 

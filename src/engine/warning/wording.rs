@@ -38,13 +38,13 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
             format!(
                 "{} cost {}, {each}a large part of what the run had cost by then.",
                 times(count, "model call", "model calls"),
-                dollars(kept.proof.spent.cost_microusd)
+                money(kept.proof.spent.cost_microusd)
             )
         }
         Rule::CostBudgetExceeded => {
             format!(
                 "The run has cost {}, more than its budget.",
-                dollars(kept.proof.spent.cost_microusd)
+                money(kept.proof.spent.cost_microusd)
             )
         }
         Rule::HandoffBounce => {
@@ -224,13 +224,13 @@ fn length(length_ns: u64) -> String {
     format!("{} {unit}", number.trim_end_matches(".0"))
 }
 
-/// Dollars and cents, or where that would be nothing, hundredths of cents.
-fn dollars(microusd: u64) -> String {
+/// US dollars: cents, or where that would be nothing, hundredths of cents.
+pub(crate) fn money(microusd: u64) -> String {
     let usd = microusd as f64 / 1e6;
-    if microusd < 10_000 {
-        format!("${usd:.4}")
-    } else {
-        format!("${usd:.2}")
+    match microusd {
+        1..50 => "<$0.0001".to_owned(),
+        50..10_000 => format!("${usd:.4}"),
+        _ => format!("${usd:.2}"),
     }
 }
 
@@ -244,7 +244,20 @@ fn times(count: u64, one: &str, many: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{length, quoted};
+    use super::{length, money, quoted};
+
+    /// Given an amount, it is told in cents; a small one in hundredths of them, and never as nothing.
+    #[test]
+    fn amounts_of_money() {
+        for (microusd, expected) in [
+            (0, "$0.00"),
+            (10, "<$0.0001"),
+            (4_200, "$0.0042"),
+            (12_345_000, "$12.35"),
+        ] {
+            assert_eq!(money(microusd), expected);
+        }
+    }
 
     /// Given a length of time, it is told in a unit that fits.
     #[test]
