@@ -106,10 +106,10 @@ pub fn start(logs: Logs, filter: Option<&str>) -> Result<(), BadFilter> {
         // process.
         .log_internal_errors(false);
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+    let is_colored = std::io::stderr().is_terminal() && !no_color && !is_dumb;
     let started = match logs.format {
-        LogFormat::Text => lines
-            .with_ansi(std::io::stderr().is_terminal() && !no_color)
-            .try_init(),
+        LogFormat::Text => lines.with_ansi(is_colored).try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     };
     // The only failure is that another subscriber is there already.
