@@ -130,7 +130,6 @@ pub struct RunState {
     pub(crate) service: Option<Service>,
     pub(crate) id: Text,
     pub(crate) late: u64,
-    pub(crate) repeated: u64,
     /// What has left the window.
     pub(crate) base: Packed,
     /// `base` with the first reports of the window on top: derived, never stored.
@@ -316,15 +315,12 @@ impl RunState {
         let place = Place::of(event);
         let mut cards = self.window.cards().iter();
         let known = cards.position(|other| other.id == event.id && place < other.place());
-        match known {
-            Some(known) => {
-                self.remove_all(&[known]);
-                self.near = None;
-                self.disturb(known);
-                let card = self.window.card(event);
-                self.insert(&card, event);
-            }
-            None => self.repeated += 1,
+        if let Some(known) = known {
+            self.remove_all(&[known]);
+            self.near = None;
+            self.disturb(known);
+            let card = self.window.card(event);
+            self.insert(&card, event);
         }
     }
 

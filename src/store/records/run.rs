@@ -59,13 +59,11 @@ struct StateRecord {
     absorbed: Vec<u64>,
     #[prost(message, repeated, tag = "12")]
     published: Vec<PublishedRecord>,
-    // The numbers 6 and 14 are taken by fields of older records.
+    // The numbers 6, 14 and 16 are taken by fields of older records.
     #[prost(bool, tag = "13")]
     closed: bool,
     #[prost(uint64, tag = "15")]
     late: u64,
-    #[prost(uint64, tag = "16")]
-    repeated: u64,
     /// The window in the engine's own form (`engine::window::packed`).
     #[prost(bytes = "vec", tag = "17")]
     window: Vec<u8>,
@@ -142,7 +140,6 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         forgotten_revision,
         closed,
         late,
-        repeated,
         tip: _,
         disturbed: _,
         near: _,
@@ -169,7 +166,6 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         forgotten_revision: *forgotten_revision,
         closed: *closed,
         late: *late,
-        repeated: *repeated,
     };
     let mut bytes = record.encode_to_vec();
     tables.finish(1, &mut bytes);
@@ -211,7 +207,6 @@ pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
         forgotten_revision: record.forgotten_revision,
         closed: record.closed,
         late: record.late,
-        repeated: record.repeated,
         tip: None,
         disturbed: None,
         near: None,
