@@ -205,7 +205,7 @@ async fn is_well(shards: &Shards, look: u64) -> bool {
         if look.is_multiple_of(LOOKS_A_SIZE) {
             store.measure();
         }
-        !store.is_poisoned()
+        store.failure().is_none()
     });
     shards.is_ready() && looked.await.unwrap_or(true)
 }

@@ -347,12 +347,6 @@ impl Store {
         }
     }
 
-    /// Whether a write has failed.
-    #[must_use]
-    pub fn is_poisoned(&self) -> bool {
-        self.inner.shared.has_failed()
-    }
-
     /// Writes everything that waits, flushes and syncs. Later writes fail with [`StoreError::Closed`]; reads still
     /// work, and the directory is let go when the last clone is dropped.
     pub async fn close(self) -> Result<(), StoreError> {

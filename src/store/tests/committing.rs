@@ -182,10 +182,10 @@ async fn after_a_failed_commit_nothing_is_committed() {
     for file in [unwritable, unsynced] {
         let dir = TempDir::new().unwrap();
         let store = open_with(dir.path(), |journal| journal.divert(file));
-        assert!(!store.is_poisoned());
+        assert!(store.failure().is_none());
         let first = store.commit(alerting(1)).await;
         assert!(matches!(first, Err(StoreError::Failed { .. })), "{first:?}");
-        assert!(store.is_poisoned());
+        assert!(store.failure().is_some());
         assert_eq!(
             (store.last_cursor(), cursors(&store).len()),
             (0, 0),

@@ -303,7 +303,7 @@ fn work(dir: &Path, runs: u64, mut acknowledged: impl FnMut(u64)) {
         let deadline = Instant::now() + PATIENCE;
         // A store that takes no more writes makes none.
         while store.counters().snapshots + store.counters().snapshots_failed == 0
-            && !store.is_poisoned()
+            && store.failure().is_none()
         {
             assert!(Instant::now() < deadline, "no snapshot is written");
             tokio::time::sleep(Duration::from_millis(5)).await;
