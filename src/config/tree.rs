@@ -88,7 +88,7 @@ impl Node {
 
     /// What kind of file it is where it is none of a configuration's but another that Eddy knows, and where that is named.
     pub(super) fn what_else(&self) -> Option<&'static str> {
-        let is_profile = ["profile", "health", "rules"]
+        let is_profile = ["profile", "progress_aware", "rules"]
             .iter()
             .all(|key| self.has(&[key]));
         if is_profile {

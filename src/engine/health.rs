@@ -1,13 +1,22 @@
 //! The score: 100 minus the penalties of open warnings, minus a penalty if the run failed, within 0 to 100.
 //!
-//! Derived at every look, never saved or adjusted. Penalties and bounds come from the profile; those of the documented
-//! profiles are the LoopLens manual's (its page *Loop detectors*, *Health scoring*).
+//! Derived at every look, never saved or adjusted. The penalties of warnings come from the profile; the bounds are the LoopLens
+//! manual's (its page *Loop detectors*, *Health scoring*).
 
 use std::collections::BTreeMap;
 
 use super::fold::Fold;
 use super::policy::Policy;
 use super::warning::Severity;
+
+/// Lowest score that is called healthy.
+pub(crate) const HEALTHY_FROM: u32 = 80;
+
+/// Lowest score that is called a warning; below it a run is likely stuck.
+pub(crate) const WARNING_FROM: u32 = 50;
+
+/// What a failed run loses.
+const FAILED_PENALTY: u32 = 30;
 
 /// How a run stands, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +57,7 @@ const BLIND_ASKED: u64 = 2;
 pub(crate) fn lost(fold: &Fold, policy: &Policy) -> u32 {
     let mut notes = BTreeMap::new();
     let mut lost = if fold.totals.failed {
-        policy.health.failed_penalty
+        FAILED_PENALTY
     } else {
         0
     };
@@ -64,7 +73,7 @@ pub(crate) fn lost(fold: &Fold, policy: &Policy) -> u32 {
         .values()
         .fold(0, |all: u32, note| all.saturating_add(*note));
     let largest = notes.values().max().copied().unwrap_or(0);
-    let harmless = 100_u32.saturating_sub(policy.health.healthy_from);
+    let harmless = 100 - HEALTHY_FROM;
     lost.saturating_add(all_notes.min(harmless.max(largest)))
         .min(100)
 }
@@ -79,9 +88,9 @@ pub(crate) fn status(fold: &Fold, policy: &Policy) -> Status {
         Status::Failed
     } else if is_blind(fold) {
         Status::Blind
-    } else if score >= policy.health.healthy_from && !is_warned {
+    } else if score >= HEALTHY_FROM && !is_warned {
         Status::Healthy
-    } else if score >= policy.health.warning_from {
+    } else if score >= WARNING_FROM {
         Status::Warning
     } else {
         Status::LikelyStuck

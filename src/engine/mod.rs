@@ -13,7 +13,7 @@ pub mod explain;
 pub(crate) mod fold;
 pub mod guard;
 mod hash;
-mod health;
+pub(crate) mod health;
 pub mod policy;
 mod rules;
 pub mod run;

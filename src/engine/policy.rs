@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::guard::policy::GuardPolicy;
@@ -29,8 +30,6 @@ pub use tools::{Tool, ToolSettings, Tools};
 pub struct Policy {
     /// The profile's name.
     pub profile: String,
-    /// Score and status.
-    pub health: Health,
     /// Whether a repeat that brings something new counts as progress and not as part of a loop.
     pub progress_aware: bool,
     /// Productive calls, or answers to a user, after which a warning resolves; absent: warnings stay open.
@@ -50,6 +49,9 @@ pub struct Policy {
     /// Policies of single tools and agents, by name as in `tools`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<String, Policy>,
+    /// Policies in the stores of earlier builds have these bounds, which were the same in all of them.
+    #[serde(default, skip_serializing, rename = "health")]
+    pub(crate) older_health: IgnoredAny,
 }
 
 /// When asking the same again is waiting and not repeating.
@@ -70,14 +72,19 @@ impl Policy {
     }
 }
 
-/// How a score is made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Health {
-    /// Lowest score that is called healthy.
-    pub healthy_from: u32,
-    /// Lowest score that is called a warning; below it a run is likely stuck.
-    pub warning_from: u32,
-    /// What a failed run loses.
-    pub failed_penalty: u32,
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Given a policy as stores of earlier builds have it, with bounds of scores, it is read, and written without them.
+    #[test]
+    fn policies_of_earlier_builds_are_read() {
+        let health = json!({"healthy_from": 80, "warning_from": 50, "failed_penalty": 30});
+        let old = json!({"profile": "p", "health": health, "progress_aware": true, "rules": {}});
+        let policy: Policy = serde_json::from_value(old).expect("a policy");
+        let written = serde_json::to_value(&policy).expect("plain data");
+        assert!(written.get("health").is_none(), "{written}");
+    }
 }

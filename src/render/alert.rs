@@ -9,6 +9,7 @@ use super::{
     Piece, barred, gravity, hanging, heading, joined, moment, place_of, rule_and_count, sentence,
     severity_paint,
 };
+use crate::engine::health::{HEALTHY_FROM, WARNING_FROM};
 use crate::engine::warning::Rule;
 use crate::json::{AlertJson, WarningJson};
 
@@ -259,8 +260,8 @@ fn run_of_alert(look: Look, alert: &AlertJson) -> Vec<String> {
 /// The colour of the status that a score alone would have.
 fn score_paint(score: u32) -> Paint {
     match score {
-        80.. => Paint::Good,
-        50..80 => Paint::Odd,
+        HEALTHY_FROM.. => Paint::Good,
+        WARNING_FROM.. => Paint::Odd,
         _ => Paint::Bad,
     }
 }

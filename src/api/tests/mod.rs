@@ -44,7 +44,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Three identical calls raise two warnings, one of which is critical from the seventh call on. Recovery is off.
 const POLICY: &str = r#"{
     "profile": "test",
-    "health": {"healthy_from": 80, "warning_from": 50, "failed_penalty": 30},
     "progress_aware": false,
     "rules": {
         "repeated_tool_call": {
