@@ -9,19 +9,7 @@ use super::mistake::Mistakes;
 use super::read::read;
 use super::shape::Shape;
 use super::tree::Node;
-use crate::normalize::Prices;
-
-/// A table, word for word.
-type Table = BTreeMap<String, Price>;
-
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Price {
-    input: f64,
-    #[serde(default)]
-    cached: Option<f64>,
-    output: f64,
-}
+use crate::normalize::{Price, Prices};
 
 /// The user's prices, or those that are built in.
 pub(super) fn prices(shape: &Shape, check: &mut Checker<'_>) -> Arc<Prices> {
@@ -36,25 +24,13 @@ pub(super) fn prices(shape: &Shape, check: &mut Checker<'_>) -> Arc<Prices> {
             return Prices::built_in();
         }
     };
-    let mistakes = mistakes(&text, path);
-    if !mistakes.0.is_empty() {
-        check.mistakes.0.extend(mistakes.0);
-        return Prices::built_in();
-    }
-    match Prices::parse(&text) {
-        Ok(prices) => Arc::new(prices),
-        Err(error) => {
-            check.wrong(&key, format!("`{path}` cannot be used: {error}"));
-            Prices::built_in()
-        }
-    }
+    Arc::new(Prices::new(table(&text, path, check.mistakes)))
 }
 
-/// All that is wrong with a table.
-fn mistakes(text: &str, source: &str) -> Mistakes {
-    let mut mistakes = Mistakes::default();
-    let tree = Node::parse(text, source, &mut mistakes);
-    let table = read::<Table>(&tree, None, &[], &mut mistakes).unwrap_or_default();
+/// Model patterns and their prices, with all that is wrong with them.
+fn table(text: &str, source: &str, mistakes: &mut Mistakes) -> BTreeMap<String, Price> {
+    let tree = Node::parse(text, source, mistakes);
+    let table: BTreeMap<String, Price> = read(&tree, None, &[], mistakes).unwrap_or_default();
     for (model, price) in &table {
         let prices = [
             ("input", Some(price.input)),
@@ -69,12 +45,18 @@ fn mistakes(text: &str, source: &str) -> Mistakes {
             }
         }
     }
-    mistakes
+    table
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn mistakes(text: &str) -> Mistakes {
+        let mut mistakes = Mistakes::default();
+        table(text, "p.yaml", &mut mistakes);
+        mistakes
+    }
 
     /// Given mistakes in a table, each is named with its place, its key and what would be right.
     #[test]
@@ -102,10 +84,10 @@ mod tests {
             ),
             ("a: {\n", "p.yaml:1:"),
         ] {
-            let mistakes = mistakes(text, "p.yaml").to_string();
+            let mistakes = mistakes(text).to_string();
             assert!(mistakes.starts_with(expected), "{mistakes}");
         }
         let built_in = include_str!("../../config/prices.yaml");
-        assert_eq!(mistakes(built_in, "p.yaml").to_string(), "");
+        assert_eq!(mistakes(built_in).to_string(), "");
     }
 }

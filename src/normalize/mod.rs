@@ -64,7 +64,7 @@ use self::reading::Reading;
 use self::scopes::Dialect;
 use self::workers::Workers;
 
-pub use self::prices::{Prices, PricesError};
+pub use self::prices::{Price, Prices};
 pub use self::report::{Outcome, Report, RunRef};
 
 /// How many kinds of [`Outcome`] there are.
