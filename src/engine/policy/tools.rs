@@ -144,8 +144,8 @@ pub(crate) fn fits_any(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| fits(pattern, name))
 }
 
-/// Whether a name is what a pattern says, in which `*` stands for any text. Linear but for the number of stars.
-fn fits(pattern: &str, name: &str) -> bool {
+/// Whether a name, whatever its case, is what a pattern says, in which `*` stands for any text. Linear but for the number of stars.
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut at, mut in_name) = (0, 0);
     // Where to go on when what follows the newest star does not fit here.
