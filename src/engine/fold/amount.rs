@@ -10,7 +10,7 @@ use super::sample::{Member, members};
 
 /// Parts of the names of arguments that say how much is shown, how long it may take or how often it was asked for, in small
 /// letters, without `_`.
-const AMOUNTS: [&str; 14] = [
+const AMOUNTS: [&str; 15] = [
     "limit",
     "timeout",
     "maxresults",
@@ -23,12 +23,13 @@ const AMOUNTS: [&str; 14] = [
     "topk",
     "yieldtime",
     "attempt",
+    "retries",
     "retrycount",
     "retrynumber",
 ];
 
 /// Parts of the names of arguments that say with a number, or with whatever, from where on an answer is shown.
-const PAGES: [&str; 3] = ["page", "offset", "skip"];
+const PAGES: [&str; 4] = ["page", "offset", "skip", "start"];
 const CURSORS: [&str; 4] = ["cursor", "pagetoken", "continuation", "marker"];
 
 /// What stands before such a number in a command or a query.
@@ -73,6 +74,11 @@ pub(crate) fn differ_in_page(left: &str, right: &str) -> bool {
         is_one_of(&CURSORS, name) || (is_number(value) && is_one_of(&PAGES, name))
     };
     left != right && without_members(left, is_said) == without_members(right, is_said)
+}
+
+/// Whether an argument of this name says from where on an answer is shown.
+pub(crate) fn names_page(name: &str) -> bool {
+    is_one_of(&CURSORS, name) || is_one_of(&PAGES, name)
 }
 
 fn is_number(value: &str) -> bool {
@@ -175,6 +181,7 @@ mod tests {
                 r#"{"q":"a","retry_count":2}"#,
                 true,
             ),
+            (r#"{"q":"a","retries":1}"#, r#"{"q":"a","retries":2}"#, true),
             (r#"{"limit":5,"q":"a"}"#, r#"{"limit":5,"q":"b"}"#, false),
             (r#"{"limit":5,"page":1}"#, r#"{"limit":5,"page":2}"#, false),
             (
@@ -208,6 +215,11 @@ mod tests {
             (
                 r#"{"cursor":"q8Zk","q":"a"}"#,
                 r#"{"cursor":"h3\"t","q":"a"}"#,
+                true,
+            ),
+            (
+                r#"{"q":"a","startIndex":0}"#,
+                r#"{"q":"a","startIndex":10}"#,
                 true,
             ),
             (r#"{"pageToken":"q8Zk"}"#, r#"{"pageToken":"h3Rt"}"#, true),

@@ -1,12 +1,10 @@
 //! Two questions that differ in a number: whether it is the next page or item of a list, a guess, or the id of another thing.
 
+use crate::engine::fold::amount::names_page;
 use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::sample::pieces;
 use crate::engine::fold::unrelated_failure::is_file;
 use crate::engine::similarity::{common_ends, digits_at_end, digits_at_start};
-
-/// Parts of the names of arguments that say where in a list to go on.
-const PLACES: [&str; 5] = ["page", "offset", "skip", "start", "cursor"];
 
 /// Whether two questions differ first in a number that says where in a list to go on: behind its end there is nothing more. Not in
 /// the page of a file.
@@ -17,7 +15,7 @@ pub(crate) fn turns_pages(left: &str, right: &str) -> bool {
         before.strip_suffix("\":")?.rsplit('"').next()
     });
     relation(left, right) == Relation::Numbered
-        && name.is_some_and(|name| PLACES.iter().any(|place| name.contains(place)))
+        && name.is_some_and(names_page)
         && !names_file(right)
 }
 
@@ -45,8 +43,7 @@ pub(crate) fn differ_in_id(left: &str, right: &str) -> bool {
         [Ok(left), Ok(right)] => left.abs_diff(right) <= 1,
         _ => false,
     };
-    let is_place = name.is_some_and(|name| PLACES.iter().any(|place| name.contains(place)));
-    if is_next || is_place {
+    if is_next || name.is_some_and(names_page) {
         return false;
     }
     let is_round = |number: &str| number.ends_with('0');
@@ -81,7 +78,7 @@ pub(crate) fn counts_up(left: &str, right: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{counts_up, differ_in_id, names_file};
+    use super::{counts_up, differ_in_id, names_file, turns_pages};
 
     /// Given questions that differ in one number, they count up where the second number is the next; other signs count for nothing.
     #[test]
@@ -98,6 +95,25 @@ mod tests {
         check("seed 1 a", "seed 2 b", false);
         check("é1", "è2", false);
         check("", "1", false);
+    }
+
+    /// Given questions that differ in a number, it is a page where the name of the argument says so, in whatever spelling.
+    #[test]
+    fn pages_are_turned() {
+        let check = |left: &str, right: &str, expected: bool| {
+            assert_eq!(turns_pages(left, right), expected, "{left}, {right}");
+        };
+        for name in ["page", "nextPage", "Offset", "start_index", "marker"] {
+            let asks = |number: u32| format!(r#"{{"q":"lamps","{name}":{number}}}"#);
+            check(&asks(3), &asks(4), true);
+        }
+        check(
+            r#"{"q":"lamps","seed":3}"#,
+            r#"{"q":"lamps","seed":4}"#,
+            false,
+        );
+        let file = [r#"{"doc":"a.pdf","page":3}"#, r#"{"doc":"a.pdf","page":4}"#];
+        check(file[0], file[1], false);
     }
 
     /// Given two numbers, they are ids where the name says so or they are long, unless one is the next, both are round, or they may
