@@ -70,8 +70,8 @@ impl Fold {
     /// Whether a call before this failed one did with another thing, just once lately, what this one could not do.
     pub(crate) fn did_another(&self, mark: &CallMark, judged: &Judged<'_>) -> bool {
         (mark.outcome == Outcome::Stale || mark.is_quiet_deed())
-            && self.recent.of_key(mark.key()).nth(1).is_none()
-            && mark.key().is_some_and(|key| Some(key) != judged.key)
+            && self.recent.is_only(mark)
+            && mark.key() != judged.key
             && are_of_one_form(&mark.sample, judged.call.input.sample())
     }
 }

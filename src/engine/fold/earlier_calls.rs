@@ -30,10 +30,9 @@ impl Fold {
     /// name, are one look at what came of it.
     pub(crate) fn step_before(&self, judged: &Judged<'_>) -> Option<u64> {
         judged.call.traits.command.and(judged.key)?;
-        let is_new = |mark: &CallMark| self.recent.of_key(mark.key()).nth(1).is_none();
         let newest = self.recent.iter().rev();
         let mut since = newest.take_while(|mark| mark.key() != judged.key);
-        let back = since.position(|mark| mark.has_key && mark.is_deed() && is_new(mark))?;
+        let back = since.position(|mark| mark.is_deed() && self.recent.is_only(mark))?;
         Some(judged.number_back(back))
     }
 

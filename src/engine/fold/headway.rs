@@ -98,10 +98,6 @@ impl Fold {
             1
         };
         let is_check = |mark: &CallMark| mark.key() == judged.key;
-        let is_only = |mark: &CallMark| {
-            let mut same = self.recent.iter().filter(|other| other.key() == mark.key());
-            mark.key().is_some() && same.nth(1).is_none()
-        };
         let mut later: Option<&CallMark> = None;
         let (mut steps, mut checks, mut found) = (0, 0, false);
         for mark in self.recent.iter().rev() {
@@ -112,7 +108,7 @@ impl Fold {
                 }
                 continue;
             }
-            let is_step = mark.outcome != Outcome::Failed && is_only(mark);
+            let is_step = mark.outcome != Outcome::Failed && self.recent.is_only(mark);
             if !is_step || found {
                 continue;
             }
@@ -385,9 +381,9 @@ impl Fold {
         }
         let sample = judged.call.input.sample();
         let is_elsewhere = |mark: &CallMark| {
-            let mut same = self.recent.of_key(mark.key());
-            let is_only = same.next().is_some() && same.next().is_none();
-            mark.is_quiet_deed() && is_only && names_others(&mark.sample, sample, 1)
+            mark.is_quiet_deed()
+                && self.recent.is_only(mark)
+                && names_others(&mark.sample, sample, 1)
         };
         let back = self.recent.iter().rev().position(is_elsewhere);
         back.map_or(0, |back| judged.number_back(back))

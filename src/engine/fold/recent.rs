@@ -57,6 +57,11 @@ impl Recent {
             .filter(move |mark| mark.key() == key)
     }
 
+    /// Whether one of them is the only one of its tool and arguments.
+    pub(crate) fn is_only(&self, mark: &CallMark) -> bool {
+        mark.has_key && self.of_key(mark.key()).nth(1).is_none()
+    }
+
     /// Those of a tool, the newest first.
     pub(crate) fn of_tool(&self, tool: u64) -> impl Iterator<Item = &CallMark> {
         self.newest(true, move |place| self.tools[place] == tool as u16)
