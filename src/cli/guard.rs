@@ -8,11 +8,11 @@ use std::io::{self, Read as _};
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::client::ApiArgs;
 use super::failure::{Failure, answer, answer_json, remark};
-use super::guard_client::GuardClient;
+use super::guard_client::{Call, GuardClient, Outcome};
 use crate::json::VerdictJson;
 use crate::render::text::clean;
 
@@ -111,14 +111,13 @@ pub(super) fn run(command: &GuardCommand) -> Result<(), Failure> {
 
 fn check(args: &CheckArgs) -> Result<(), Failure> {
     let mut input = Input::default();
-    let mut body = args.call.body(&mut input)?;
-    let more = [
-        ("session_id", &args.session),
-        ("turn_id", &args.turn),
-        ("round_id", &args.round),
-    ];
-    add(&mut body, &more);
-    let verdict = guard(&args.api).and_then(|guard| guard.check(&body));
+    let call = Call {
+        session_id: args.session.clone(),
+        turn_id: args.turn.clone(),
+        round_id: args.round.clone(),
+        ..args.call.call(&mut input)?
+    };
+    let verdict = guard(&args.api).and_then(|guard| guard.check(&call));
     let verdict = verdict.unwrap_or_else(|reason| {
         remark(format_args!(
             "eddy guard check: the call goes on unguarded: {reason}"
@@ -150,21 +149,25 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
 
 fn report(args: &ReportArgs) -> Result<(), Failure> {
     let mut input = Input::default();
-    let mut body = args.call.body(&mut input)?;
-    body.insert("status".to_owned(), args.status.clone().into());
-    for (field, text, status) in [
-        ("result", &args.result, "success"),
-        ("message", &args.message, "success_no_data"),
-        ("error", &args.error, "error"),
-    ] {
+    let call = args.call.call(&mut input)?;
+    let mut told = |field: &str, text: Option<&String>, status: &str| {
         if text.is_some() && args.status != status {
             return Err(Failure::Usage(format!(
                 "`--{field}` is given only with `--status {status}`"
             )));
         }
-        add(&mut body, &[(field, &input.named(text.as_ref())?)]);
-    }
-    if let Err(reason) = guard(&args.api).and_then(|guard| guard.told(&body)) {
+        input.named(text)
+    };
+    let result = told("result", args.result.as_ref(), "success")?.map(Value::from);
+    let message = told("message", args.message.as_ref(), "success_no_data")?;
+    let error = told("error", args.error.as_ref(), "error")?.map(Value::from);
+    let outcome = Outcome {
+        status: &args.status,
+        result: result.as_ref(),
+        message: message.as_deref(),
+        error: error.as_ref(),
+    };
+    if let Err(reason) = guard(&args.api).and_then(|guard| guard.report(&call, outcome)) {
         remark(format_args!(
             "eddy guard report: the result is not reported: {reason}"
         ));
@@ -185,14 +188,6 @@ fn page(verdict: &VerdictJson) -> String {
     let lines = message.lines().map(|line| clean(line).into_owned());
     let lines: Vec<String> = std::iter::once(head).chain(lines).collect();
     lines.join("\n") + "\n"
-}
-
-fn add(body: &mut Map<String, Value>, fields: &[(&str, &Option<String>)]) {
-    for (field, text) in fields {
-        if let Some(text) = text {
-            body.insert((*field).to_owned(), text.clone().into());
-        }
-    }
 }
 
 /// Standard input, in the place of the one value that is `-`: a longer text than the system allows as an argument.
@@ -224,18 +219,15 @@ impl Input {
 }
 
 impl CallArgs {
-    fn body(&self, input: &mut Input) -> Result<Map<String, Value>, Failure> {
-        let arguments = input.named(self.arguments.as_ref())?;
-        let mut body = Map::new();
-        body.insert("run_id".to_owned(), self.run.clone().into());
-        body.insert("tool".to_owned(), self.tool.clone().into());
-        let more = [
-            ("arguments", &arguments),
-            ("call_id", &self.call_id),
-            ("agent", &self.agent),
-            ("worker", &self.worker),
-        ];
-        add(&mut body, &more);
-        Ok(body)
+    fn call(&self, input: &mut Input) -> Result<Call, Failure> {
+        Ok(Call {
+            run_id: self.run.clone(),
+            tool: self.tool.clone(),
+            arguments: input.named(self.arguments.as_ref())?.into(),
+            id: self.call_id.clone(),
+            agent: self.agent.clone(),
+            worker: self.worker.clone(),
+            ..Call::default()
+        })
     }
 }

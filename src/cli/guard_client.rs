@@ -28,19 +28,29 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// the first 64 KiB alone: the hash behind the head is not taken for one.
 const HEAD_BYTES: usize = 128 << 10;
 
-/// A call of a tool, as `POST /v1/guard/check` takes it.
+/// A call of a tool, as `POST /v1/guard/check` takes it; to it, what is null is not there.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Call {
     pub(super) run_id: String,
     pub(super) tool: String,
     pub(super) arguments: Value,
-    #[serde(rename = "call_id", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "call_id")]
     pub(super) id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) session_id: Option<String>,
     pub(super) turn_id: Option<String>,
+    pub(super) round_id: Option<String>,
     /// Who makes it, where it is not the one with whom the user speaks.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) agent: Option<String>,
+    pub(super) worker: Option<String>,
+}
+
+/// What a call brought, of which one is there at most.
+#[derive(Serialize)]
+pub(super) struct Outcome<'a> {
+    pub(super) status: &'a str,
+    pub(super) result: Option<&'a Value>,
+    pub(super) message: Option<&'a str>,
+    pub(super) error: Option<&'a Value>,
 }
 
 /// `POST /v1/guard/report`.
@@ -49,15 +59,11 @@ struct Report<'a> {
     run_id: &'a str,
     tool: &'a str,
     arguments: &'a Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
     call_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<&'a str>,
-    status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a Value>,
+    worker: Option<&'a str>,
+    #[serde(flatten)]
+    outcome: Outcome<'a>,
 }
 
 /// `POST /v1/guard/message`.
@@ -73,6 +79,18 @@ struct Message<'a> {
 #[serde(expecting = "an object")]
 struct Owed {
     message: Option<String>,
+}
+
+impl<'a> From<Result<&'a Value, &'a Value>> for Outcome<'a> {
+    /// A result, or why there is none.
+    fn from(result: Result<&'a Value, &'a Value>) -> Self {
+        Self {
+            status: if result.is_ok() { "success" } else { "error" },
+            result: result.ok(),
+            error: result.err(),
+            message: None,
+        }
+    }
 }
 
 /// A daemon's guard. What asks more than once does so over one connection.
@@ -96,28 +114,22 @@ impl GuardClient {
     }
 
     /// Whether a call may be made. The error says in words why there is no answer.
-    pub(super) fn check(&self, call: &impl Serialize) -> Result<VerdictJson, String> {
+    pub(super) fn check(&self, call: &Call) -> Result<VerdictJson, String> {
         self.post("check", call)
     }
 
-    /// What became of a call: its result, or why it failed.
-    pub(super) fn report(&self, call: &Call, result: Result<&Value, &Value>) -> Result<(), String> {
+    /// What became of a call.
+    pub(super) fn report(&self, call: &Call, outcome: Outcome<'_>) -> Result<(), String> {
         let report = Report {
             run_id: &call.run_id,
             tool: &call.tool,
             arguments: &call.arguments,
             call_id: call.id.as_deref(),
             agent: call.agent.as_deref(),
-            status: if result.is_ok() { "success" } else { "error" },
-            result: result.ok(),
-            error: result.err(),
+            worker: call.worker.as_deref(),
+            outcome,
         };
-        self.told(&report)
-    }
-
-    /// The same, in the form in which the API takes it.
-    pub(super) fn told(&self, report: &impl Serialize) -> Result<(), String> {
-        self.post::<Map<String, Value>>("report", report).map(drop)
+        self.post::<Map<String, Value>>("report", &report).map(drop)
     }
 
     /// The user has said something. The answer may have a nudge that is owed to the run.

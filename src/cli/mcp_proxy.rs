@@ -310,7 +310,7 @@ impl Proxy {
             None if told["isError"] == true => Err(content),
             None => Ok(content),
         };
-        match self.guard.report(&call, outcome) {
+        match self.guard.report(&call, outcome.into()) {
             Ok(()) => self.trouble().clear(),
             Err(reason) => self.complain(format!("results are not reported: {reason}")),
         }

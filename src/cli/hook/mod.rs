@@ -136,12 +136,15 @@ fn ask(guard: &GuardClient, moment: Moment, told: &Told) -> Result<VerdictJson, 
         id: told.tool_use_id.clone(),
         turn_id: told.turn_id.clone(),
         agent: told.agent_id.clone(),
+        ..Call::default()
     };
     if moment == Moment::Before {
         return guard.check(&call);
     }
     let result = told.failure().map_or(Ok(&told.tool_response), Err);
-    guard.report(&call, result).map(|()| VerdictJson::default())
+    guard
+        .report(&call, result.into())
+        .map(|()| VerdictJson::default())
 }
 
 impl Told {
