@@ -56,7 +56,6 @@ const ROOMS: &[Room] = &[
             "humantime",
             "rustls",
             "subtle",
-            "thiserror",
             "tokio",
             "tokio_rustls",
             "tonic",

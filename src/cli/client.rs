@@ -15,7 +15,8 @@ use serde::de::DeserializeOwned;
 
 use self::files::{authorization, identity, read, unusable};
 use super::failure::Failure;
-use crate::listener::{certificates_in, innermost};
+use crate::files::certificates_in;
+use crate::listener::innermost;
 use crate::render::text::{API_DEFAULT, api_flag, put_url_part, shell_word};
 
 /// Longest wait for a connection. A daemon on this machine answers at once or not at all.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::mistake::{Mistakes, shown};
 use super::tree::Node;
 use super::values::{Period, masked};
-use crate::export::Fault;
+use crate::files::Fault;
 
 /// Largest message that may be allowed: beyond it, one request can take the memory of a small machine.
 const MESSAGE_MIB_MAX: u64 = 1024;

@@ -13,9 +13,10 @@ use tonic_types::StatusExt;
 use tower::util::MapResponse;
 
 use super::causes::causes;
-use super::settings::{Fault, Secret};
+use super::settings::Secret;
 use super::tls::Tls;
 use super::{Delivery, SEND_TIMEOUT};
+use crate::files::Fault;
 use crate::render::text::clean;
 
 /// After so long without a word in the middle of a request the receiver is asked for a sign of life, and its connection is left

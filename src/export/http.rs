@@ -9,9 +9,9 @@ use reqwest::{Certificate, Client, ClientBuilder, Identity, Response, StatusCode
 use super::address::PublicOnly;
 use super::causes::causes;
 use super::retry::retry_after;
-use super::settings::Fault;
 use super::tls::Tls;
 use super::{REPLY_BYTES_MAX, SEND_TIMEOUT};
+use crate::files::Fault;
 use crate::render::text::clean;
 
 /// How much of a refusal's text is quoted, in characters.

@@ -49,6 +49,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::engine::guard::GivenVerdict;
+use crate::files::Fault;
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 
@@ -60,8 +61,8 @@ pub(crate) use retry::fix_shares;
 #[cfg(test)]
 pub(crate) use scripted::Scripted;
 pub use settings::{
-    Compression, ExporterSettings, Fault, Form, ForwardProtocol, ForwardSettings, Kind,
-    OtlpLogsSettings, Retry, Secret, SettingsError, TlsFiles, TraceSettings, WebhookSettings,
+    Compression, ExporterSettings, Form, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings,
+    Retry, Secret, SettingsError, TlsFiles, TraceSettings, WebhookSettings,
 };
 use verdicts::Verdicts;
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::files::Fault;
+
 /// One exporter.
 #[derive(Clone, Debug)]
 pub struct ExporterSettings {
@@ -266,25 +268,6 @@ impl SettingsError {
         Self {
             name: name.to_owned(),
             fault,
-        }
-    }
-}
-
-/// A setting with which an exporter cannot work.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
-pub struct Fault {
-    /// Its key in the exporter's section, with points in between; empty where it is no single one.
-    pub key: &'static str,
-    /// What is wrong, and where it helps, what would be right.
-    pub text: String,
-}
-
-impl Fault {
-    pub(super) fn new(key: &'static str, text: impl Into<String>) -> Self {
-        Self {
-            key,
-            text: text.into(),
         }
     }
 }

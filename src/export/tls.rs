@@ -3,13 +3,12 @@
 //! Certificates end, and others are put in their place. So the files are read again whenever a receiver does not take what it is
 //! sent, for it may be that it does not take the certificate; connections that work are left alone.
 
-use std::fmt::Display;
 use std::path::Path;
 
 use super::Delivery;
 use super::causes::causes;
-use super::settings::{Fault, TlsFiles};
-use crate::files;
+use super::settings::TlsFiles;
+use crate::files::{self, Fault, Unfit, pair, read_for};
 
 /// The files of TLS that settings name, as they are in PEM and can be used.
 #[derive(Default, PartialEq)]
@@ -84,32 +83,25 @@ impl Tls {
 
 fn authorities(path: &Path) -> Result<Vec<u8>, Fault> {
     const KEY: &str = "tls.ca_file";
-    let pem = read(KEY, path)?;
+    let pem = read_for(KEY, path)?;
     match reqwest::Certificate::from_pem_bundle(&pem) {
-        Ok(found) if found.is_empty() => Err(useless(KEY, path, "there is no certificate in it")),
+        Ok(found) if found.is_empty() => {
+            Err(Fault::unusable(KEY, path, "there is no certificate in it"))
+        }
         Ok(_) => Ok(pem),
-        Err(error) => Err(useless(KEY, path, causes(&error))),
+        Err(error) => Err(Fault::unusable(KEY, path, causes(&error))),
     }
 }
 
 fn identity_of(certificate: &Path, key: &Path) -> Result<(Vec<u8>, Vec<u8>), Fault> {
-    let chain = read("tls.cert_file", certificate)?;
-    let private = read("tls.key_file", key)?;
-    let both = [&*private, b"\n", &*chain].concat();
-    match reqwest::Identity::from_pem(&both) {
+    const KEYS: [&str; 2] = ["tls.cert_file", "tls.key_file"];
+    let (chain, private) = (read_for(KEYS[0], certificate)?, read_for(KEYS[1], key)?);
+    pair(&chain, &private, certificate).map_err(|unfit| match unfit {
+        Unfit::Certificate(why) => Fault::unusable(KEYS[0], certificate, why),
+        Unfit::Key(why) => Fault::unusable(KEYS[1], key, why),
+    })?;
+    match reqwest::Identity::from_pem(&[&*private, b"\n", &*chain].concat()) {
         Ok(_) => Ok((chain, private)),
-        Err(error) => {
-            let why = format!("with the key in `{}`: {}", key.display(), causes(&error));
-            Err(useless("tls.cert_file", certificate, why))
-        }
+        Err(error) => Err(Fault::unusable(KEYS[0], certificate, causes(&error))),
     }
-}
-
-fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, Fault> {
-    let read = files::read(path);
-    read.map_err(|error| Fault::new(key, format!("`{}` cannot be read: {error}", path.display())))
-}
-
-fn useless(key: &'static str, path: &Path, why: impl Display) -> Fault {
-    Fault::new(key, format!("`{}` cannot be used: {why}", path.display()))
 }

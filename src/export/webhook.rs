@@ -15,10 +15,10 @@ use tokio::time::Instant;
 use super::address::is_public;
 use super::alertmanager::{Announced, Message, idempotency_key, posted};
 use super::http::{asked_wait, client, quote, read_bounded, refusal, unsent};
-use super::settings::{Fault, Form, Secret, SettingsError, WebhookSettings};
+use super::settings::{Form, Secret, SettingsError, WebhookSettings};
 use super::tls::{Certificates, Tls};
 use super::{Delivery, is_due};
-use crate::files;
+use crate::files::{self, Fault};
 use crate::store::alert::Alert;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

@@ -14,7 +14,6 @@ mod connection;
 mod connection_limit;
 mod discard;
 mod peer;
-mod pem;
 #[cfg(test)]
 mod tests;
 mod throttle;
@@ -26,13 +25,11 @@ pub use connection::{Connection, failed_handshakes};
 pub use connection_limit::ConnectionLimit;
 pub use discard::{DISCARD_MAX, discard};
 pub use peer::{Peer, Soon};
-pub(crate) use pem::{NOT_ITS_KEY, certificates_in, key_in};
 pub use tls::{TlsFiles, TlsVersion};
 pub use token::{Credential, Tenant, Token, Tokens, UNAUTHENTICATED};
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +40,7 @@ use tokio::net::TcpListener;
 
 use tls::Tls;
 
-use crate::files;
+use crate::files::{self, Fault};
 
 /// Whether the caller speaks gRPC, and expects an answer of it.
 #[must_use]
@@ -90,31 +87,6 @@ impl Access {
         let of_tls = self.tls.iter().flat_map(Tls::faults);
         of_tls.chain(Tokens::read(&self.tokens).err()).collect()
     }
-}
-
-/// A file that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
-pub struct Fault {
-    /// The key that names the file.
-    pub key: &'static str,
-    /// What is wrong.
-    pub text: String,
-}
-
-impl Fault {
-    fn new(key: &'static str, text: impl Into<String>) -> Self {
-        Self {
-            key,
-            text: text.into(),
-        }
-    }
-}
-
-/// The content of the file that a key names.
-fn read_file(key: &'static str, path: &Path) -> Result<Vec<u8>, Fault> {
-    files::read(path)
-        .map_err(|error| Fault::new(key, format!("`{}` cannot be read: {error}", path.display())))
 }
 
 /// A listening socket, and what it asks of clients.

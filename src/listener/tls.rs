@@ -10,12 +10,12 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use rustls::sign::SingleCertAndKey;
 use rustls::{CertificateError, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 use tokio::time::Instant;
 
-use super::pem::{NOT_ITS_KEY, certificates_in, key_in};
 use super::throttle::Throttle;
-use super::{Fault, read_file};
+use crate::files::{Fault, Unfit, certificates_in, pair, read_for};
 
 /// Protocols offered in the handshake: HTTP/2 for gRPC and those who can, HTTP/1.1 for the others.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -95,7 +95,7 @@ impl Tls {
             .into_iter()
             .chain(client_ca.map(|path| ("client_ca_file", path)));
         let unread: Vec<Fault> = all
-            .filter_map(|(key, path)| read_file(key, path).err())
+            .filter_map(|(key, path)| read_for(key, path).err())
             .collect();
         if unread.is_empty() {
             return Self::read(files).err().into_iter().collect();
@@ -153,10 +153,10 @@ impl Tls {
 fn contents(files: &TlsFiles) -> Result<Contents, Fault> {
     let client_ca = files.client_ca_file.as_deref();
     Ok(Contents {
-        cert: read_file("cert_file", &files.cert_file)?,
-        key: read_file("key_file", &files.key_file)?,
+        cert: read_for("cert_file", &files.cert_file)?,
+        key: read_for("key_file", &files.key_file)?,
         client_ca: client_ca
-            .map(|path| read_file("client_ca_file", path))
+            .map(|path| read_for("client_ca_file", path))
             .transpose()?,
     })
 }
@@ -167,25 +167,20 @@ fn config(files: &TlsFiles, contents: &Contents) -> Result<Arc<ServerConfig>, Fa
         TlsVersion::V12 => &[&version::TLS13, &version::TLS12],
         TlsVersion::V13 => &[&version::TLS13],
     };
-    let certificates = certificates("cert_file", &files.cert_file, &contents.cert)?;
-    let key = key_in(&contents.key);
-    let key = key.map_err(|error| unusable("key_file", &files.key_file, &error))?;
+    let pair = pair(&contents.cert, &contents.key, &files.cert_file);
+    let pair = pair.map_err(|unfit| match unfit {
+        Unfit::Certificate(why) => Fault::unusable("cert_file", &files.cert_file, why),
+        Unfit::Key(why) => Fault::unusable("key_file", &files.key_file, why),
+    })?;
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions)
-        .map_err(|error| unusable("min_version", &files.cert_file, &error))?;
+        .map_err(|error| Fault::unusable("min_version", &files.cert_file, error))?;
     let builder = match verifier(files, contents, provider)? {
         Some(verifier) => builder.with_client_cert_verifier(verifier),
         None => builder.with_no_client_auth(),
     };
-    let mut config = builder
-        .with_single_cert(certificates.clone(), key)
-        .map_err(|error| match error {
-            rustls::Error::InconsistentKeys(_) => {
-                let why = format!("{NOT_ITS_KEY} `{}`", files.cert_file.display());
-                unusable("key_file", &files.key_file, &why)
-            }
-            error => unusable("key_file", &files.key_file, &error),
-        })?;
+    let certificates = pair.cert.clone();
+    let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(pair)));
     config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
     warn_of_dates(&files.cert_file, &certificates);
     Ok(Arc::new(config))
@@ -251,23 +246,12 @@ fn verifier(
         return Ok(None);
     };
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(key, path, pem)? {
+    let certificates = certificates_in(pem);
+    for certificate in certificates.map_err(|why| Fault::unusable(key, path, why))? {
         let added = roots.add(certificate);
-        added.map_err(|error| unusable(key, path, &error))?;
+        added.map_err(|error| Fault::unusable(key, path, error))?;
     }
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-    let verifier = verifier.map_err(|error| unusable(key, path, &error))?;
+    let verifier = verifier.map_err(|error| Fault::unusable(key, path, error))?;
     Ok(Some(verifier))
-}
-
-fn certificates(
-    key: &'static str,
-    path: &Path,
-    pem: &[u8],
-) -> Result<Vec<CertificateDer<'static>>, Fault> {
-    certificates_in(pem).map_err(|error| unusable(key, path, &error))
-}
-
-fn unusable(key: &'static str, path: &Path, why: &dyn fmt::Display) -> Fault {
-    Fault::new(key, format!("`{}` cannot be used: {why}", path.display()))
 }

@@ -16,7 +16,8 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tokio::sync::watch;
 
 use super::throttle::Throttle;
-use super::{DISCARD_MAX, Fault, discard, read_file};
+use super::{DISCARD_MAX, discard};
+use crate::files::{Fault, read_for};
 
 /// Longest token in bytes. Those that programs make are 32 to 64; signed ones may have a kibibyte.
 const BYTES_MAX: usize = 2048;
@@ -278,7 +279,7 @@ fn read_one(source: &Token) -> Result<Padded, Fault> {
     let key = source.key();
     let text = match source {
         Token::Text(text) => text.clone().into_bytes(),
-        Token::File(path) => read_file(key, path)?,
+        Token::File(path) => read_for(key, path)?,
     };
     let token = text.trim_ascii();
     let is_sendable = token.iter().all(u8::is_ascii_graphic);

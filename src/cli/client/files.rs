@@ -4,23 +4,17 @@ use std::path::Path;
 
 use reqwest::Identity;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use rustls::sign::CertifiedKey;
 
 use super::innermost;
 use crate::cli::failure::Failure;
-use crate::listener::{NOT_ITS_KEY, certificates_in, key_in};
+use crate::files::{Unfit, pair};
 
 /// A certificate with its private key.
 pub(super) fn identity(certificate: &Path, key: &Path) -> Result<Identity, Failure> {
     let (chain, private) = (read(certificate, "cert-file")?, read(key, "key-file")?);
-    let certificates = certificates_in(&chain).map_err(|error| unusable(certificate, &error))?;
-    let known = key_in(&private).map_err(|error| unusable(key, &error))?;
-    let provider = rustls::crypto::ring::default_provider();
-    CertifiedKey::from_der(certificates, known, &provider).map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => {
-            unusable(key, &format!("{NOT_ITS_KEY} {}", certificate.display()))
-        }
-        error => unusable(key, &error),
+    pair(&chain, &private, certificate).map_err(|unfit| match unfit {
+        Unfit::Certificate(why) => unusable(certificate, &why),
+        Unfit::Key(why) => unusable(key, &why),
     })?;
     let identity = Identity::from_pem(&[private, b"\n".to_vec(), chain].concat());
     identity.map_err(|error| unusable(certificate, &innermost(&error)))

@@ -566,9 +566,19 @@ fn exporters_that_cannot_be_are_named() {
                 "9:7: exporters.webhook.tls.ca_file: `{key}` cannot be used: there is no certificate in it"
             ),
             &format!(
-                "13:7: exporters.otlp_forward.tls.cert_file: `{key}` cannot be used: with the key in "
+                "13:7: exporters.otlp_forward.tls.cert_file: `{key}` cannot be used: there is no certificate in it"
             ),
         ],
+    );
+    let certificate = format!("{tests}/server.crt");
+    check(
+        &format!(
+            "exporters:\n  webhook:\n    url: https://h\n    tls:\n      cert_file: {certificate}\n      key_file: {key}\n"
+        ),
+        &[&format!(
+            "6:7: exporters.webhook.tls.key_file: `{key}` cannot be used: it is not the key of the certificate in \
+             `{certificate}`"
+        )],
     );
     check(
         "exporters:\n  terminal: {foo: 1}",

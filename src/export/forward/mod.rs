@@ -25,7 +25,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Delivery;
-use super::settings::{Fault, ForwardSettings, SettingsError};
+use super::settings::{ForwardSettings, SettingsError};
+use crate::files::Fault;
 use crate::otlp::Signal;
 
 use queue::{Queue, QueueSender};

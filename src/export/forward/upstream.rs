@@ -20,10 +20,11 @@ use tonic::transport::Endpoint;
 use tonic::{Extensions, Request, Status};
 
 use crate::export::settings::{
-    Compression, Fault, ForwardProtocol, ForwardSettings, Secret, SettingsError,
+    Compression, ForwardProtocol, ForwardSettings, Secret, SettingsError,
 };
 use crate::export::tls::{Certificates, Tls};
 use crate::export::{Delivery, REPLY_BYTES_MAX, grpc, http};
+use crate::files::Fault;
 use crate::otlp::Signal;
 use crate::render::text::{clean, counted};
 
