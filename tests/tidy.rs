@@ -197,7 +197,13 @@ const ROOMS: &[Room] = &[
     Room {
         name: "telemetry",
         rooms: &[],
-        crates: &["serde", "thiserror", "tracing", "tracing_subscriber"],
+        crates: &[
+            "serde",
+            "thiserror",
+            "tokio",
+            "tracing",
+            "tracing_subscriber",
+        ],
     },
 ];
 

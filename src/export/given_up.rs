@@ -8,7 +8,7 @@ use std::future::pending;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::LOG_EVERY;
+use crate::telemetry::TELL_EVERY;
 
 /// Reasons that are told of by themselves; what is lost for further ones is told of as [`OTHERS`].
 const REASONS_MAX: usize = 4;
@@ -59,13 +59,13 @@ impl GivenUp {
     /// Comes when there is something to tell and it may be told; not at all where everything is.
     pub(super) async fn due(&self) {
         match self.told {
-            Some(told) if !self.untold.is_empty() => sleep_until(told + LOG_EVERY).await,
+            Some(told) if !self.untold.is_empty() => sleep_until(told + TELL_EVERY).await,
             _ => pending().await,
         }
     }
 
     pub(super) fn tell_if_due(&mut self) {
-        if self.told.is_none_or(|told| told.elapsed() >= LOG_EVERY) {
+        if self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
             self.tell();
         }
     }

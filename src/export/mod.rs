@@ -73,18 +73,6 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// receiver must not fill the memory.
 const REPLY_BYTES_MAX: usize = 64 * 1024;
 
-/// How often a trouble that lasts is logged at most; the counts tell what happened in between.
-const LOG_EVERY: Duration = Duration::from_secs(60);
-
-/// Whether so much time has passed that a trouble may be logged again.
-fn is_due(logged: &mut Option<Instant>) -> bool {
-    let due = logged.is_none_or(|logged| logged.elapsed() >= LOG_EVERY);
-    if due {
-        *logged = Some(Instant::now());
-    }
-    due
-}
-
 /// Makes an exporter of each of the settings.
 ///
 /// # Errors

@@ -8,16 +8,15 @@
 
 use std::collections::BTreeMap;
 
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::given_up::{GivenUp, Item};
 use super::retry::{Attempts, Tried};
 use super::settings::{Kind, Retry};
-use super::{Delivery, Exporter, is_due, shortened};
+use super::{Delivery, Exporter, shortened};
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
-use crate::telemetry::spans;
+use crate::telemetry::{Throttle, spans};
 
 /// Alerts that are looked at together to find the newest revisions. About half a megabyte.
 pub(super) const WINDOW_ALERTS: usize = 256;
@@ -37,9 +36,9 @@ pub(super) struct Outbox {
     given_up: GivenUp,
     /// Whether the log has a trouble that is not said to be over.
     trouble_told: bool,
-    /// Why alerts waited when that was last logged, since they were delivered, and when it was.
+    /// Why alerts waited when that was last logged, since they were delivered, and what keeps the log short.
     failure_told: Option<String>,
-    failure_logged: Option<Instant>,
+    failure_logged: Throttle,
     /// Cancelled by `Exporters::drain`.
     leaving: CancellationToken,
 }
@@ -66,7 +65,7 @@ impl Outbox {
             given_up: GivenUp::new(exporter.name(), Item::Alerts),
             trouble_told: false,
             failure_told: None,
-            failure_logged: None,
+            failure_logged: Throttle::default(),
             exporter,
             leaving,
         };
@@ -262,7 +261,7 @@ impl Outbox {
     /// the same words or with others each time.
     fn note_failure(&mut self, reason: &str) {
         let reason = shortened(reason);
-        if self.failure_told.as_ref() != Some(&reason) && is_due(&mut self.failure_logged) {
+        if self.failure_told.as_ref() != Some(&reason) && self.failure_logged.is_due() {
             self.failure_told = Some(reason.clone());
             self.trouble_told = true;
             tracing::warn!(

@@ -10,16 +10,16 @@ use std::time::SystemTime;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
-use tokio::time::Instant;
 
+use super::Delivery;
 use super::address::is_public;
 use super::alertmanager::{Announced, Message, idempotency_key, posted};
 use super::http::{asked_wait, client, quote, read_bounded, refusal, unsent};
 use super::settings::{Form, Secret, SettingsError, WebhookSettings};
 use super::tls::{Certificates, Tls};
-use super::{Delivery, is_due};
 use crate::files::{self, Fault};
 use crate::store::alert::Alert;
+use crate::telemetry::Throttle;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -36,8 +36,8 @@ pub(super) struct Webhook {
     url: Url,
     authorization: Option<HeaderValue>,
     token_file: Option<PathBuf>,
-    /// When it was last logged that the token's file is of no use.
-    token_logged: Option<Instant>,
+    /// The token's file is of no use.
+    token_logged: Throttle,
     external_url: Option<String>,
     form: Form,
     told: Announced,
@@ -65,7 +65,7 @@ impl Webhook {
             authorization: authorization(settings.bearer_token.as_ref())
                 .map_err(|problem| wrong(Fault::new("token", problem)))?,
             token_file: settings.token_file.clone(),
-            token_logged: None,
+            token_logged: Throttle::default(),
             external_url: settings.external_url.clone(),
             form: settings.form,
             told: Announced::default(),
@@ -85,7 +85,7 @@ impl Webhook {
         let renewed = read.await.unwrap_or_else(|error| Err(error.to_string()));
         match renewed {
             Ok(renewed) => self.authorization = renewed,
-            Err(why) if is_due(&mut self.token_logged) => tracing::warn!(
+            Err(why) if self.token_logged.is_due() => tracing::warn!(
                 exporter = self.receiver,
                 token_file = %file.display(),
                 why,
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
     use crate::export::samples::{Log, alert, publish, resolved, store, wait_for};
     use crate::export::scripted::start_all;
-    use crate::export::{ExporterSettings, Kind, LOG_EVERY, Retry, SEND_TIMEOUT, Secret, TlsFiles};
+    use crate::export::{ExporterSettings, Kind, Retry, SEND_TIMEOUT, Secret, TlsFiles};
     use crate::json::hex_id;
 
     /// A receiver that answers everything in one way and keeps what it was sent.
@@ -475,7 +475,7 @@ mod tests {
         }
         assert_eq!(told().len(), 1, "{:?}", told());
         tokio::time::pause();
-        tokio::time::advance(LOG_EVERY).await;
+        tokio::time::advance(crate::telemetry::TELL_EVERY).await;
         webhook.renew_token().await;
         webhook.renew_token().await;
         assert!(

@@ -23,9 +23,8 @@ use tonic::transport::server::Connected;
 
 use super::connection_limit::{ConnectionLimit, Opening};
 use super::peer::Peer;
-use super::throttle::Throttle;
 use super::tls::Tls;
-use crate::telemetry::Counter;
+use crate::telemetry::{Counter, Throttle};
 
 /// Longest time for a TLS handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);

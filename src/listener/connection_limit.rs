@@ -14,8 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
-use super::throttle::Throttle;
-use crate::telemetry::Counter;
+use crate::telemetry::{Counter, Throttle};
 
 /// Connections at once, of one listener, where the system gives the process file descriptors enough.
 const CONNECTIONS_MAX: usize = 1024;

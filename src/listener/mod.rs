@@ -16,7 +16,6 @@ mod discard;
 mod peer;
 #[cfg(test)]
 mod tests;
-mod throttle;
 mod tls;
 mod token;
 

@@ -14,8 +14,8 @@ use rustls::sign::SingleCertAndKey;
 use rustls::{CertificateError, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 use tokio::time::Instant;
 
-use super::throttle::Throttle;
 use crate::files::{Fault, Unfit, certificates_in, pair, read_for};
+use crate::telemetry::Throttle;
 
 /// Protocols offered in the handshake: HTTP/2 for gRPC and those who can, HTTP/1.1 for the others.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];

@@ -15,9 +15,9 @@ use axum::response::Response;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tokio::sync::watch;
 
-use super::throttle::Throttle;
 use super::{DISCARD_MAX, discard};
 use crate::files::{Fault, read_for};
+use crate::telemetry::Throttle;
 
 /// Longest token in bytes. Those that programs make are 32 to 64; signed ones may have a kibibyte.
 const BYTES_MAX: usize = 2048;

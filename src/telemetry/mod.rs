@@ -16,8 +16,10 @@ pub mod events;
 pub mod page;
 mod panics;
 pub mod spans;
+mod throttle;
 
 pub use counter::Counter;
+pub(crate) use throttle::{TELL_EVERY, Throttle};
 
 /// The variable that overrides the configured level, and may name parts: `info,eddy::store=debug`.
 pub const FILTER_VARIABLE: &str = "EDDY_LOG";

@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::upstream::Upstream;
 use super::{ForwardProgress, ForwardStatus};
 use crate::export::retry::Attempts;
 use crate::export::settings::{ForwardSettings, Retry, SettingsError};
-use crate::export::shortened;
-use crate::export::{Delivery, is_due};
+use crate::export::{Delivery, shortened};
 use crate::otlp::Signal;
+use crate::telemetry::Throttle;
 
 /// Requests of one queue under way at a time. Enough to hide the time that an answer takes, few enough not to run over an
 /// upstream that comes back.
@@ -177,12 +177,12 @@ struct Record {
 #[derive(Default)]
 struct Trouble {
     progress: ForwardProgress,
-    /// When a full queue was last logged.
-    full_logged: Option<Instant>,
-    /// When it was last logged that a request waits to be sent again.
-    kept_logged: Option<Instant>,
-    /// When a loss was last logged. It is news also where a request that waits has just been told of.
-    loss_logged: Option<Instant>,
+    /// A full queue.
+    full_logged: Throttle,
+    /// Requests that wait to be sent again.
+    kept_logged: Throttle,
+    /// A loss. It is news also where a request that waits has just been told of.
+    loss_logged: Throttle,
 }
 
 impl Record {
@@ -205,7 +205,7 @@ impl Record {
         let mut trouble = self.trouble();
         trouble.progress.dropped += 1;
         let dropped = trouble.progress.dropped;
-        if is_due(&mut trouble.full_logged) {
+        if trouble.full_logged.is_due() {
             drop(trouble);
             tracing::error!(
                 exporter = self.name,
@@ -222,7 +222,7 @@ impl Record {
         trouble.progress.last_error = Some(reason.clone());
         trouble.progress.retries += 1;
         let queued = trouble.progress.queued;
-        if is_due(&mut trouble.kept_logged) {
+        if trouble.kept_logged.is_due() {
             drop(trouble);
             tracing::warn!(
                 exporter = self.name,
@@ -240,7 +240,7 @@ impl Record {
         trouble.progress.last_error = Some(reason.clone());
         count(&mut trouble.progress);
         let progress = trouble.progress.clone();
-        if is_due(&mut trouble.loss_logged) {
+        if trouble.loss_logged.is_due() {
             drop(trouble);
             tracing::error!(
                 exporter = self.name,

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How often a trouble is told of at most: anybody may knock, and as often as he likes, and files are looked at all the time.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+pub(crate) const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// One trouble.
 #[derive(Debug, Default)]
-pub(super) struct Throttle(Mutex<State>);
+pub(crate) struct Throttle(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -22,7 +22,7 @@ struct State {
 
 impl Throttle {
     /// Notes that it has come. Where it is to be told of now, the answer is how often it has come since it was last.
-    pub(super) fn times(&self) -> Option<u64> {
+    pub(crate) fn times(&self) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.times += 1;
         if state.told.is_some_and(|told| told.elapsed() < TELL_EVERY) {
@@ -30,5 +30,10 @@ impl Throttle {
         }
         state.told = Some(Instant::now());
         Some(std::mem::take(&mut state.times))
+    }
+
+    /// The same, where nobody wants to know how often.
+    pub(crate) fn is_due(&self) -> bool {
+        self.times().is_some()
     }
 }
