@@ -29,7 +29,7 @@ use super::v1;
 use super::verdicts::REQUEST_BYTES_MAX;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::json::VerdictJson;
-use crate::listener::innermost;
+use crate::telemetry::innermost;
 
 /// The routes of the guard.
 pub(super) fn routes() -> Router<Api> {

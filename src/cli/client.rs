@@ -16,8 +16,8 @@ use serde::de::DeserializeOwned;
 use self::files::{authorization, identity, read, unusable};
 use super::failure::Failure;
 use crate::files::certificates_in;
-use crate::listener::innermost;
 use crate::render::text::{API_DEFAULT, api_flag, put_url_part, shell_word};
+use crate::telemetry::innermost;
 
 /// Longest wait for a connection. A daemon on this machine answers at once or not at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

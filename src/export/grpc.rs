@@ -12,12 +12,12 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use tower::util::MapResponse;
 
-use super::causes::causes;
 use super::settings::Secret;
 use super::tls::Tls;
 use super::{Delivery, SEND_TIMEOUT};
 use crate::files::Fault;
 use crate::render::text::clean;
+use crate::telemetry::causes;
 
 /// After so long without a word in the middle of a request the receiver is asked for a sign of life, and its connection is left
 /// when none comes. Both are over before the request is: else the next one would go over the same connection, and a receiver that

@@ -7,12 +7,12 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Certificate, Client, ClientBuilder, Identity, Response, StatusCode, Url, redirect};
 
 use super::address::PublicOnly;
-use super::causes::causes;
 use super::retry::retry_after;
 use super::tls::Tls;
 use super::{REPLY_BYTES_MAX, SEND_TIMEOUT};
 use crate::files::Fault;
 use crate::render::text::clean;
+use crate::telemetry::causes;
 
 /// How much of a refusal's text is quoted, in characters.
 const QUOTE_CHARS_MAX: usize = 200;

@@ -16,7 +16,6 @@
 
 mod address;
 mod alertmanager;
-mod causes;
 mod file;
 pub mod forward;
 mod given_up;

@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use super::Delivery;
-use super::causes::causes;
 use super::settings::TlsFiles;
 use crate::files::{self, Fault, Unfit, pair, read_for};
+use crate::telemetry::causes;
 
 /// The files of TLS that settings name, as they are in PEM and can be used.
 #[derive(Default, PartialEq)]

@@ -9,7 +9,6 @@
 //! The three addresses (OTLP over gRPC, OTLP over HTTP, the API) are listeners of the same kind. How a refusal looks is each
 //! one's own affair.
 
-mod cause;
 mod connection;
 mod connection_limit;
 mod discard;
@@ -19,7 +18,6 @@ mod tests;
 mod tls;
 mod token;
 
-pub(crate) use cause::innermost;
 pub use connection::{Connection, failed_handshakes};
 pub use connection_limit::ConnectionLimit;
 pub use discard::{DISCARD_MAX, discard};

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout};
 use super::Settings;
 use super::budget::{SMALL, Share};
 use super::outcome::Refused;
-use crate::listener::innermost;
+use crate::telemetry::innermost;
 
 /// Decompressed between two looks at the limits, in bytes; other tasks run in between.
 const PIECE: usize = 64 << 10;

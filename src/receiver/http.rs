@@ -26,6 +26,7 @@ use super::outcome::{Accepted, Refused, Written};
 use crate::listener::{Tokens, UNAUTHENTICATED, discard, is_grpc};
 use crate::otlp::Signal;
 use crate::otlp::json::{self as otlp_json, FromJson};
+use crate::telemetry::causes;
 
 const PATHS: [(&str, Signal); 3] = [
     ("/v1/traces", Signal::Traces),
@@ -168,14 +169,8 @@ async fn of_json(
             } = read;
             (bytes.into(), Written::Json { unread, fault })
         })
-        .map_err(|error| Refused::Invalid(in_full(&error)));
+        .map_err(|error| Refused::Invalid(causes(&error)));
     (understood, arrival)
-}
-
-/// An error with what caused it.
-fn in_full(error: &otlp_json::NotOtlpJson) -> String {
-    let cause = std::error::Error::source(error).map(ToString::to_string);
-    format!("{error}: {}", cause.unwrap_or_default())
 }
 
 fn acknowledgement(format: Format, signal: Signal, accepted: Accepted) -> Response {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{LevelFilter, ParseError};
 
+mod causes;
 mod counter;
 pub mod events;
 pub mod page;
@@ -18,6 +19,7 @@ mod panics;
 pub mod spans;
 mod throttle;
 
+pub(crate) use causes::{causes, innermost};
 pub use counter::Counter;
 pub(crate) use throttle::{TELL_EVERY, Throttle};
 

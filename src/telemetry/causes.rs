@@ -1,8 +1,11 @@
 //! An error in one line.
 
+use std::error::Error;
+use std::iter;
+
 /// An error with its causes, which is where HTTP clients put what one wants to know. What a cause says that the one before has said
 /// is not said again.
-pub(super) fn causes(error: &dyn std::error::Error) -> String {
+pub(crate) fn causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -14,6 +17,13 @@ pub(super) fn causes(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+/// The innermost cause of an error, which says what happened; those around it say where in the programs that handed it on.
+pub(crate) fn innermost(error: &dyn Error) -> String {
+    let causes = iter::successors(error.source(), |&cause| cause.source());
+    let innermost = causes.last().map(ToString::to_string);
+    innermost.unwrap_or_else(|| error.to_string())
 }
 
 #[cfg(test)]
