@@ -34,12 +34,13 @@ use super::verdicts::REQUEST_BYTES_MAX;
 use crate::listener::{Peer, Soon, discard, is_grpc};
 use crate::telemetry::Counter;
 
-/// What is answered however many ask.
-const ALWAYS: [&str; 2] = ["/healthz", "/readyz"];
+/// What is answered however many ask, with a token or without.
+pub(super) const ALWAYS: [&str; 2] = ["/healthz", "/readyz"];
 
 /// What anybody may ask and watch over gRPC: with permits of their own, so that nobody without a token takes those of others.
 const CHECK: &str = "/grpc.health.v1.Health/Check";
 const WATCH: &str = "/grpc.health.v1.Health/Watch";
+pub(super) const HEALTH: [&str; 2] = [CHECK, WATCH];
 
 /// What is answered with a page of runs or warnings.
 const PAGES: [&str; 3] = [
@@ -149,7 +150,7 @@ impl Admission {
             return refused;
         };
         let is_session = [SESSION, REFLECTION].contains(&path);
-        let is_health = [CHECK, WATCH].contains(&path);
+        let is_health = HEALTH.contains(&path);
         let request = request.map(|body| {
             let mut body = Arriving::new(body, self, is_session);
             body.heard = (!is_stream).then(|| (peer, Arc::clone(&heard)));

@@ -21,21 +21,13 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use tower::ServiceExt;
 
-use super::admission::STREAMS;
+use super::admission::{ALWAYS, HEALTH, STREAMS};
 use super::deadline::ended_by;
 use super::error::failure;
 use super::page;
 use crate::listener::{DISCARD_MAX, Listener, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
 
-/// Paths that need no token, beside those of the page.
-const OPEN_PATHS: [&str; 4] = [
-    "/healthz",
-    "/readyz",
-    "/grpc.health.v1.Health/Check",
-    "/grpc.health.v1.Health/Watch",
-];
-
-/// Marks a request to one of these that shows no token that is known, where there are tokens.
+/// Marks a request to an open path that shows no token that is known, where there are tokens.
 #[derive(Clone, Copy)]
 struct Anonymous;
 
@@ -101,7 +93,8 @@ fn behind_tokens(routes: BTreeMap<Tenant, Router>, tokens: Tokens) -> Router {
 /// Whose a request is: who shows no token is nobody in particular on the open paths, and nobody at all elsewhere.
 fn tenant_of(request: &mut Request, tokens: &Tokens) -> Option<Tenant> {
     let path = request.uri().path();
-    let is_open = OPEN_PATHS.contains(&path) || page::PATHS.contains(&path);
+    let mut open = [&ALWAYS[..], &HEALTH, &page::PATHS].into_iter().flatten();
+    let is_open = open.any(|open| *open == path);
     let tenant = tokens.tenant(request.headers());
     if is_open && tenant.is_none() {
         request.extensions_mut().insert(Anonymous);

@@ -45,13 +45,23 @@ impl Signal {
     /// Every kind.
     pub const ALL: [Self; 3] = [Self::Traces, Self::Logs, Self::Metrics];
 
-    /// The kind as the paths of OTLP/HTTP name it.
+    /// Its path in OTLP/HTTP.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub fn http_path(self) -> &'static str {
         match self {
-            Self::Traces => "traces",
-            Self::Logs => "logs",
-            Self::Metrics => "metrics",
+            Self::Traces => "/v1/traces",
+            Self::Logs => "/v1/logs",
+            Self::Metrics => "/v1/metrics",
+        }
+    }
+
+    /// Its method in OTLP/gRPC.
+    #[must_use]
+    pub fn grpc_method(self) -> &'static str {
+        match self {
+            Self::Traces => "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+            Self::Logs => "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+            Self::Metrics => "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
         }
     }
 }

@@ -30,21 +30,6 @@ use super::outcome::{Accepted, Refused, Written};
 use crate::listener::{Tokens, UNAUTHENTICATED, discard, is_grpc};
 use crate::otlp::Signal;
 
-const METHODS: [(&str, Signal); 3] = [
-    (
-        "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
-        Signal::Traces,
-    ),
-    (
-        "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
-        Signal::Logs,
-    ),
-    (
-        "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
-        Signal::Metrics,
-    ),
-];
-
 /// What stands before a message: whether it is compressed, and its length.
 const PREFIX_BYTES: usize = 5;
 
@@ -67,14 +52,14 @@ const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 /// The methods; every other one is answered `UNIMPLEMENTED`, and what is not gRPC is refused.
 pub(super) fn routes(intake: &Intake, settings: &Settings, tokens: Tokens) -> Routes {
     let router = Routes::default().into_axum_router();
-    let add = |router: Router, (path, signal): (&str, Signal)| {
+    let add = |router: Router, signal: Signal| {
         let (intake, settings) = (intake.clone(), settings.clone());
         router.route(
-            path,
+            signal.grpc_method(),
             post(move |request: Request| export(intake, settings, signal, request)),
         )
     };
-    let router = METHODS.into_iter().fold(router, add);
+    let router = Signal::ALL.into_iter().fold(router, add);
     let (unknown_intake, unknown_settings) = (intake.clone(), settings.clone());
     let router =
         router.fallback(move |request: Request| unknown(unknown_intake, unknown_settings, request));

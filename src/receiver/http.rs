@@ -28,12 +28,6 @@ use crate::otlp::Signal;
 use crate::otlp::json::{self as otlp_json, FromJson};
 use crate::telemetry::causes;
 
-const PATHS: [(&str, Signal); 3] = [
-    ("/v1/traces", Signal::Traces),
-    ("/v1/logs", Signal::Logs),
-    ("/v1/metrics", Signal::Metrics),
-];
-
 /// JSON beyond this size is read on a thread of its own: a mebibyte takes several milliseconds, and other requests must
 /// not wait for it.
 const JSON_INLINE_MAX: usize = 64 << 10;
@@ -65,12 +59,12 @@ impl Format {
 
 /// The paths; every other one, and every method but POST, is answered with what there is.
 pub(super) fn routes(intake: &Intake, settings: &Settings, tokens: Tokens) -> Routes {
-    let add = |router: Router, (path, signal): (&str, Signal)| {
+    let add = |router: Router, signal: Signal| {
         let (intake, settings) = (intake.clone(), settings.clone());
         let handler = move |request: Request| export(intake, settings, signal, request);
-        router.route(path, post(handler))
+        router.route(signal.http_path(), post(handler))
     };
-    let router = PATHS.into_iter().fold(Router::new(), add);
+    let router = Signal::ALL.into_iter().fold(Router::new(), add);
     let arrival_max = settings.arrival_max;
     let unknown_intake = intake.clone();
     let router = router

@@ -139,17 +139,9 @@ impl OverGrpc {
         }
         let ready = client.ready().await;
         ready.map_err(|error| Status::from_error(error.into()))?;
-        let method = PathAndQuery::from_static(method(signal));
+        let method = PathAndQuery::from_static(signal.grpc_method());
         let reply = client.unary(request, method, Verbatim).await?;
         Ok(reply.into_inner())
-    }
-}
-
-fn method(signal: Signal) -> &'static str {
-    match signal {
-        Signal::Traces => "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
-        Signal::Logs => "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
-        Signal::Metrics => "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
     }
 }
 
@@ -220,7 +212,7 @@ impl OverHttp {
     }
 
     async fn send(&self, signal: Signal, message: &Bytes) -> Delivery {
-        let url = format!("{}/v1/{}", self.base, signal.name());
+        let url = format!("{}{}", self.base, signal.http_path());
         let posting = self
             .client
             .post(url)
@@ -259,7 +251,7 @@ fn checked_base(endpoint: &str) -> Result<String, Fault> {
     }
     let base = endpoint.trim_end_matches('/');
     for signal in Signal::ALL {
-        if let Some(better) = base.strip_suffix(&format!("/v1/{}", signal.name())) {
+        if let Some(better) = base.strip_suffix(signal.http_path()) {
             let problem = format!("the address is given without the signal's path: {better}");
             return Err(wrong(problem));
         }
