@@ -6,7 +6,7 @@ use reqwest::Url;
 use reqwest::header::CONTENT_TYPE;
 use tonic::body::Body;
 use tonic::codegen::http::{Response, StatusCode};
-use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
+use tonic::metadata::MetadataMap;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
@@ -14,7 +14,7 @@ use tower::util::MapResponse;
 
 use super::settings::Secret;
 use super::tls::Tls;
-use super::{Delivery, SEND_TIMEOUT};
+use super::{Delivery, SEND_TIMEOUT, http};
 use crate::files::Fault;
 use crate::render::text::clean;
 use crate::telemetry::causes;
@@ -114,20 +114,15 @@ fn of_grpc(answer: Response<Body>) -> Response<Body> {
 
 /// Headers as gRPC has them.
 pub(super) fn metadata(headers: &[(String, Secret)]) -> Result<MetadataMap, Fault> {
-    let wrong = |problem: String| Fault::new("headers", problem);
-    let mut metadata = MetadataMap::new();
-    for (name, value) in headers {
-        let key = MetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes())
-            .map_err(|_| wrong(format!("`{name}` is not a header's name")))?;
-        let mut value = MetadataValue::try_from(value.reveal()).map_err(|_| {
-            wrong(format!(
-                "the header {name} has characters that it cannot carry"
-            ))
-        })?;
-        value.set_sensitive(true);
-        metadata.insert(key, value);
+    // What stands under such a name is bytes, which nobody can write here.
+    let is_binary = |name: &str| name.to_ascii_lowercase().ends_with("-bin");
+    if let Some((name, _)) = headers.iter().find(|(name, _)| is_binary(name)) {
+        return Err(Fault::new(
+            "headers",
+            format!("`{name}` is not a header's name"),
+        ));
     }
-    Ok(metadata)
+    http::headers(headers).map(MetadataMap::from_headers)
 }
 
 /// Which failures OTLP says to repeat. A receiver that is overloaded says so with the time to wait; without that, the

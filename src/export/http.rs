@@ -3,11 +3,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::RETRY_AFTER;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Certificate, Client, ClientBuilder, Identity, Response, StatusCode, Url, redirect};
 
 use super::address::PublicOnly;
 use super::retry::retry_after;
+use super::settings::Secret;
 use super::tls::Tls;
 use super::{REPLY_BYTES_MAX, SEND_TIMEOUT};
 use crate::files::Fault;
@@ -105,4 +106,22 @@ pub(super) fn unsent(error: reqwest::Error) -> String {
     };
     let host = error.url().and_then(host).unwrap_or_default();
     format!("cannot post to {host}: {}", causes(&error.without_url()))
+}
+
+/// The headers that settings name, whose values are secrets.
+pub(super) fn headers(settings: &[(String, Secret)]) -> Result<HeaderMap, Fault> {
+    let wrong = |problem: String| Fault::new("headers", problem);
+    let mut headers = HeaderMap::new();
+    for (name, value) in settings {
+        let key = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| wrong(format!("`{name}` is not a header's name")))?;
+        let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| {
+            wrong(format!(
+                "the header {name} has characters that it cannot carry"
+            ))
+        })?;
+        value.set_sensitive(true);
+        headers.insert(key, value);
+    }
+    Ok(headers)
 }

@@ -9,7 +9,7 @@ use bytes::{Buf, BufMut, Bytes};
 use flate2::write::GzEncoder;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
 use prost::Message;
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
 use tokio::sync::Mutex;
 use tonic::client::Grpc;
@@ -19,9 +19,7 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::Endpoint;
 use tonic::{Extensions, Request, Status};
 
-use crate::export::settings::{
-    Compression, ForwardProtocol, ForwardSettings, Secret, SettingsError,
-};
+use crate::export::settings::{Compression, ForwardProtocol, ForwardSettings, SettingsError};
 use crate::export::tls::{Certificates, Tls};
 use crate::export::{Delivery, REPLY_BYTES_MAX, grpc, http};
 use crate::files::Fault;
@@ -198,7 +196,7 @@ impl OverHttp {
         let base = checked_base(&settings.endpoint)?;
         let tls = base.starts_with("https:").then_some(tls);
         let client = http::client(true, tls)?;
-        let mut headers = headers(&settings.headers)?;
+        let mut headers = http::headers(&settings.headers)?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROTOBUF));
         if settings.compression == Compression::Gzip {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -257,23 +255,6 @@ fn checked_base(endpoint: &str) -> Result<String, Fault> {
         }
     }
     Ok(base.to_owned())
-}
-
-fn headers(settings: &[(String, Secret)]) -> Result<HeaderMap, Fault> {
-    let wrong = |problem: String| Fault::new("headers", problem);
-    let mut headers = HeaderMap::new();
-    for (name, value) in settings {
-        let key = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| wrong(format!("`{name}` is not a header's name")))?;
-        let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| {
-            wrong(format!(
-                "the header {name} has characters that it cannot carry"
-            ))
-        })?;
-        value.set_sensitive(true);
-        headers.insert(key, value);
-    }
-    Ok(headers)
 }
 
 /// What a reply over HTTP means: OTLP has four statuses repeated, and no other. Why it is none that was hoped for stands in a
