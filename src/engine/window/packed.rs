@@ -117,6 +117,7 @@ fn pack_tool(call: &ToolCall, start: usize, out: &mut Vec<u8>) -> Option<Sample>
     put_recorded(&call.output, out);
     put_failure(call.error.as_ref(), out);
     if let Some(guarded) = &call.guarded {
+        // The journal has other numbers for these (`store::records::guard`).
         let (part, rule) = match guarded.part {
             Part::Question => (0, None),
             Part::Skipped(rule) => (1, Some(rule)),

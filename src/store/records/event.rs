@@ -85,7 +85,7 @@ struct ToolCallRecord {
     error: Option<FailureRecord>,
     #[prost(bool, tag = "6")]
     hands_off: bool,
-    /// 0: unknown, 1: writes, 2: looks
+    /// 0: unknown, 1: writes, 2: looks, 3: plans
     #[prost(uint32, tag = "7")]
     manner: u32,
     #[prost(fixed64, optional, tag = "8")]

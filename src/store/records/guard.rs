@@ -14,7 +14,7 @@ use super::wire;
 pub(super) struct GuardedRecord {
     #[prost(fixed64, tag = "1")]
     asked: u64,
-    /// 0: asked, 1: skipped, 2: result, 3: aborted
+    /// 0: asked, 1: skipped, 2: result, 3: aborted; windows have other numbers for these (`engine::window::packed`)
     #[prost(uint32, tag = "2")]
     part: u32,
     /// *t*: the rule's public id, where the call was refused
