@@ -8,6 +8,7 @@ use prost_types::Timestamp;
 use super::tail::Lagged;
 use super::v1;
 use crate::engine::RunView;
+use crate::engine::event::SECOND_NS;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::view::{AgentWork, Ended, Status};
 use crate::engine::warning::{ChangeKind, Severity, Warning, WarningState};
@@ -15,7 +16,6 @@ use crate::json::{DATE_NS_MIN, dollars, hex_id, hex_span};
 use crate::shard::guard::GuardAnswer;
 use crate::store::alert::Alert;
 
-const NANOS_PER_SECOND: u64 = 1_000_000_000;
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
 impl From<&RunView> for v1::Run {
@@ -230,8 +230,8 @@ pub(super) fn min_severity(number: i32) -> Option<Severity> {
 /// Nanoseconds since 1970 as protobuf shows them; nothing for what is no date, as in JSON.
 fn timestamp(ns: u64) -> Option<Timestamp> {
     (ns >= DATE_NS_MIN).then_some(Timestamp {
-        seconds: (ns / NANOS_PER_SECOND) as i64,
-        nanos: (ns % NANOS_PER_SECOND) as i32,
+        seconds: (ns / SECOND_NS) as i64,
+        nanos: (ns % SECOND_NS) as i32,
     })
 }
 
@@ -240,12 +240,10 @@ fn timestamp(ns: u64) -> Option<Timestamp> {
 pub(super) fn nanos(time: &Timestamp) -> Option<u64> {
     let nanos = u64::try_from(time.nanos)
         .ok()
-        .filter(|nanos| *nanos < NANOS_PER_SECOND)?;
+        .filter(|nanos| *nanos < SECOND_NS)?;
     let seconds = u64::try_from(time.seconds).ok();
     Some(seconds.map_or(0, |seconds| {
-        seconds
-            .saturating_mul(NANOS_PER_SECOND)
-            .saturating_add(nanos)
+        seconds.saturating_mul(SECOND_NS).saturating_add(nanos)
     }))
 }
 

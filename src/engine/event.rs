@@ -15,6 +15,9 @@ use super::witness::Witness;
 /// A shared, immutable, bounded text. Events, windows and warnings of one run point at the same bytes.
 pub type Text = Arc<str>;
 
+/// A second as times are kept, in nanoseconds.
+pub const SECOND_NS: u64 = 1_000_000_000;
+
 /// Longest name of a tool, agent, worker or model that an event carries, in bytes.
 pub const NAME_BYTES_MAX: usize = 96;
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{WarningJson, hex_span, rfc3339};
+use crate::engine::event::SECOND_NS;
 use crate::engine::explain::{Explanation, Shown};
 use crate::engine::guard::message::is_invisible;
 use crate::engine::policy::Policy;
@@ -230,7 +231,7 @@ fn silence(
 fn limits(warning: &Warning, longest_ns: u64, section: &Section<'_>) -> Option<SilenceJson> {
     let (config, effect) = match warning.rule {
         Rule::LongRunningStep if longest_ns > 0 => {
-            let seconds = longest_ns.div_ceil(1_000_000_000);
+            let seconds = longest_ns.div_ceil(SECOND_NS);
             let rule = format!("{}: {{seconds: {seconds}}}", warning.rule.name());
             (section.with(&rule), "steps may take so long")
         }
@@ -268,7 +269,7 @@ fn silence_of_tool(warning: &Warning, tool: &str) -> Vec<SilenceJson> {
     };
     let mut ways = Vec::new();
     if waits(warning.rule) {
-        let waited = warning.last_seen_ns.saturating_sub(warning.first_seen_ns) / 1_000_000_000;
+        let waited = warning.last_seen_ns.saturating_sub(warning.first_seen_ns) / SECOND_NS;
         let seconds = (waited + 1).next_multiple_of(300);
         ways.push(way(
             &format!("polling_seconds: {seconds}"),

@@ -7,7 +7,7 @@
 mod long_poll;
 mod starting;
 
-use crate::engine::event::{Manner, SAMPLE_BYTES_MAX};
+use crate::engine::event::{Manner, SAMPLE_BYTES_MAX, SECOND_NS};
 use crate::engine::policy::{Patience, Policy};
 use crate::engine::tool_name;
 
@@ -17,8 +17,6 @@ use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::relation;
 use super::{Fold, name_of};
-
-pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
 /// Shortest pause that counts as a longer one than the pause before it: below it, pauses are how long models take.
 const GROWN_PAUSE_NS: u64 = 4 * SECOND_NS;

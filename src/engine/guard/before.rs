@@ -1,6 +1,6 @@
 //! What a run knows of what the guard was asked and told before.
 
-use crate::engine::event::{Body, Event, ToolCall, Value};
+use crate::engine::event::{Body, Event, SECOND_NS, ToolCall, Value};
 use crate::engine::fold::totals::Spent;
 use crate::engine::hash::worker_hash;
 use crate::engine::run::RunState;
@@ -12,7 +12,7 @@ use super::verdict::VerdictKind;
 
 /// How far ahead of the clock a question may take its place, to stand behind what was told before it. Further ahead it would be far
 /// from the spans of its own call; and the run's window would begin in the future, with all ordinary spans before it.
-const AHEAD_NS: u64 = 1_000_000_000;
+const AHEAD_NS: u64 = SECOND_NS;
 
 impl RunState {
     /// When something happens that is told now: after everything that was told before, but for what lies so far ahead that the

@@ -14,6 +14,7 @@
 //! Agent spans and workflows last as long as what they hold, and do not count. Exactly 30 seconds do not count. Where the
 //! profile does not want a warning for each step, a run has one, with the number of long steps.
 
+use crate::engine::event::SECOND_NS;
 use crate::engine::fold::Fold;
 use crate::engine::fold::tally::WHOLE_RUN;
 use crate::engine::policy::Policy;
@@ -26,7 +27,7 @@ const RULE: Rule = Rule::LongRunningStep;
 pub(super) fn observe(fold: &mut Fold, call: &Call<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.long_running_step.as_ref()?;
     let length_ns = call.end_ns.saturating_sub(call.start_ns);
-    if length_ns <= settings.seconds.saturating_mul(1_000_000_000) {
+    if length_ns <= settings.seconds.saturating_mul(SECOND_NS) {
         return None;
     }
     let group = if settings.each {

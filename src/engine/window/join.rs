@@ -6,14 +6,12 @@
 //! question takes its place in time behind everything that was reported before it was asked (`guard::before`), so
 //! that no span of an earlier call can be taken for its own; only what is more than a second ahead of the clock stays behind it.
 
-use crate::engine::event::{Body, Event, Part, ToolCall};
+use crate::engine::event::{Body, Event, Part, SECOND_NS, ToolCall};
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
 
 use super::card::Card;
 use super::traces::TraceNumber;
-
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// Longest time between a question and the call for which it was asked: a person may be asked in between.
 const BEFORE_CALL_NS: u64 = 60 * SECOND_NS;

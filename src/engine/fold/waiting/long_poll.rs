@@ -1,9 +1,9 @@
 //! Calls that wait themselves for what may come, as long as their arguments say, and come back with nothing.
 
+use crate::engine::event::SECOND_NS;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::sample::members;
-use crate::engine::fold::waiting::SECOND_NS;
 use crate::engine::similarity::digits_at_start;
 
 /// How the name of an argument begins that says how long a call may take, in seconds.
