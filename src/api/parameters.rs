@@ -17,16 +17,6 @@ use super::error::ApiError;
 use crate::engine::view::Status;
 use crate::engine::warning::Severity;
 
-const STATUSES: [Status; 5] = [
-    Status::Healthy,
-    Status::Warning,
-    Status::LikelyStuck,
-    Status::Failed,
-    Status::Blind,
-];
-
-const SEVERITIES: [Severity; 3] = [Severity::Info, Severity::Warning, Severity::Critical];
-
 /// The parameters of a request.
 pub(super) struct Parameters<T>(pub(super) T);
 
@@ -91,7 +81,7 @@ pub(super) fn statuses(text: &str) -> Result<Vec<Status>, ApiError> {
         .map(str::trim)
         .filter(|name| !name.is_empty());
     names
-        .map(|name| named("status", name, &STATUSES, Status::name))
+        .map(|name| named("status", name, &Status::ALL, Status::name))
         .collect()
 }
 
@@ -99,7 +89,7 @@ pub(super) fn statuses(text: &str) -> Result<Vec<Status>, ApiError> {
 pub(super) fn min_severity(text: &str) -> Result<Severity, ApiError> {
     match text {
         "" => Ok(Severity::Info),
-        name => named("min_severity", name, &SEVERITIES, Severity::name),
+        name => named("min_severity", name, &Severity::ALL, Severity::name),
     }
 }
 

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer, answer_json, remark};
 use super::running::blocking;
+use crate::engine::view::Status;
 use crate::json::RunJson;
 use crate::render::run::run_page;
 use crate::render::table::runs_table;
@@ -53,10 +54,14 @@ pub(super) struct RunArgs {
 
 /// The statuses, of which the one of two words may be written as it is shown.
 fn statuses() -> impl TypedValueParser<Value = String> {
-    let likely_stuck = PossibleValue::new("likely_stuck").aliases(["likely stuck", "likely-stuck"]);
-    let others = ["healthy", "warning", "failed", "blind"].map(PossibleValue::new);
-    PossibleValuesParser::new(others.into_iter().chain([likely_stuck]))
-        .map(|status| status.replace([' ', '-'], "_"))
+    let statuses = Status::ALL.map(|status| {
+        let value = PossibleValue::new(status.name());
+        match status {
+            Status::LikelyStuck => value.aliases(["likely stuck", "likely-stuck"]),
+            _ => value,
+        }
+    });
+    PossibleValuesParser::new(statuses).map(|status| status.replace([' ', '-'], "_"))
 }
 
 impl RunsArgs {

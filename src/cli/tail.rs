@@ -15,6 +15,7 @@ use serde::de::IgnoredAny;
 use super::client::{ApiArgs, Client, Unanswered};
 use super::failure::{Failure, answer, remark};
 use super::running::blocking;
+use crate::engine::warning::Severity;
 use crate::json::AlertJson;
 use crate::render::alert::Feed;
 use crate::render::text::Look;
@@ -28,7 +29,7 @@ pub(super) struct TailArgs {
     #[arg(long, value_name = "CURSOR", allow_negative_numbers = true)]
     after: Option<u64>,
     /// Only warnings at least this grave
-    #[arg(long, value_name = "SEVERITY", value_parser = ["info", "warning", "critical"])]
+    #[arg(long, value_name = "SEVERITY", value_parser = Severity::ALL.map(Severity::name))]
     min_severity: Option<String>,
     /// Only warnings of this run
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]

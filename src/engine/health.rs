@@ -34,6 +34,15 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every status.
+    pub const ALL: [Self; 5] = [
+        Self::Healthy,
+        Self::Warning,
+        Self::LikelyStuck,
+        Self::Failed,
+        Self::Blind,
+    ];
+
     /// The public id.
     #[must_use]
     pub fn name(self) -> &'static str {

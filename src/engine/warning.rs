@@ -30,6 +30,9 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// Every severity, the gravest last.
+    pub const ALL: [Self; 3] = [Self::Info, Self::Warning, Self::Critical];
+
     /// The public id.
     #[must_use]
     pub fn name(self) -> &'static str {
