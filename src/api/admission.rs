@@ -30,7 +30,7 @@ use tokio::time::Sleep;
 
 use super::Settings;
 use super::error::{busy, failure};
-use super::verdicts::REQUEST_BYTES_MAX;
+use super::verdicts::GUARD_BYTES_MAX;
 use crate::listener::{Peer, Soon, discard, is_grpc};
 use crate::telemetry::Counter;
 
@@ -194,12 +194,12 @@ fn no_permit(request: &Request) -> Response {
 /// Whether a question over HTTP says that it is longer than any may be. What comes over gRPC says so message by message.
 fn announces_too_much(request: &Request) -> bool {
     let length = request.body().size_hint().exact();
-    length.is_some_and(|length| length > REQUEST_BYTES_MAX as u64) && !is_grpc(request)
+    length.is_some_and(|length| length > GUARD_BYTES_MAX as u64) && !is_grpc(request)
 }
 
 /// The refusal of a question that is longer than any may be.
 pub(super) fn too_long() -> Response {
-    let text = format!("body: at most {REQUEST_BYTES_MAX} bytes are taken");
+    let text = format!("body: at most {GUARD_BYTES_MAX} bytes are taken");
     failure(StatusCode::PAYLOAD_TOO_LARGE, &text)
 }
 

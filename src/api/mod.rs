@@ -66,8 +66,8 @@ const PROBE_AFTER: Duration = Duration::from_secs(30);
 /// "rapid reset", and the connection is closed, with all the tails and sessions on it.
 const STREAMS_PER_CONNECTION_MAX: u32 = 200;
 
-/// Largest request of a gRPC client in bytes. The longest are filters with an id and a few names.
-const REQUEST_BYTES_MAX: usize = 64 << 10;
+/// Largest request of a gRPC client but to the guard, in bytes. The longest are filters with an id and a few names.
+const QUESTION_BYTES_MAX: usize = 64 << 10;
 
 /// How the address behaves.
 #[derive(Clone, Debug)]
@@ -136,10 +136,11 @@ pub async fn serve(
         let api = Api::new(shards, settings.clone(), readiness.clone());
         let grpc = Routes::new(health.clone())
             .add_service(
-                RunServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
+                RunServiceServer::new(api.clone()).max_decoding_message_size(QUESTION_BYTES_MAX),
             )
             .add_service(
-                WarningServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
+                WarningServiceServer::new(api.clone())
+                    .max_decoding_message_size(QUESTION_BYTES_MAX),
             )
             .add_service(verdicts::server(api.clone()));
         let mut services = grpc.into_axum_router();

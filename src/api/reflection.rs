@@ -18,7 +18,7 @@ use tonic::Status;
 use tonic::service::Routes;
 use tonic_reflection::server::Builder;
 
-use super::REQUEST_BYTES_MAX;
+use super::QUESTION_BYTES_MAX;
 use super::deadline::ended_by;
 use super::queries::Api;
 
@@ -32,7 +32,7 @@ pub(super) fn service() -> Router {
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
         .expect("what a compiler wrote can be read");
-    let service = service.max_decoding_message_size(REQUEST_BYTES_MAX);
+    let service = service.max_decoding_message_size(QUESTION_BYTES_MAX);
     Routes::new(service).into_axum_router().reset_fallback()
 }
 

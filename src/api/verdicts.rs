@@ -23,12 +23,12 @@ pub(super) const NAME_BYTES_MAX: usize = 1_024;
 /// Longest arguments, result or message, in bytes.
 pub(crate) const VALUE_BYTES_MAX: usize = 1 << 20;
 
-/// Largest request in bytes: arguments, a result and some names, with room for escapes.
-pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
+/// Largest request to the guard in bytes: arguments, a result and some names, with room for escapes.
+pub(super) const GUARD_BYTES_MAX: usize = 4 << 20;
 
 /// The service, with its limit.
 pub(super) fn server(api: Api) -> GuardServiceServer<Api> {
-    GuardServiceServer::new(api).max_decoding_message_size(REQUEST_BYTES_MAX)
+    GuardServiceServer::new(api).max_decoding_message_size(GUARD_BYTES_MAX)
 }
 
 impl Api {

@@ -26,7 +26,7 @@ use super::error::{ApiError, failure};
 use super::parameters::{NoQuery, Parameters};
 use super::queries::Api;
 use super::v1;
-use super::verdicts::REQUEST_BYTES_MAX;
+use super::verdicts::GUARD_BYTES_MAX;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::json::VerdictJson;
 use crate::telemetry::innermost;
@@ -38,7 +38,7 @@ pub(super) fn routes() -> Router<Api> {
         .route("/v1/guard/report", post(report))
         .route("/v1/guard/message", post(message))
         .route("/v1/guard/totals", get(totals))
-        .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
+        .layer(DefaultBodyLimit::max(GUARD_BYTES_MAX))
         .layer(from_fn(refuse_strangers))
 }
 

@@ -48,7 +48,7 @@ const SHELLS: [&str; 18] = [
 ];
 
 /// Tools whose only work is to run tests, in lower case.
-const TESTERS: [&str; 5] = ["run_tests", "run_test", "runtests", "test", "pytest"];
+const TEST_TOOLS: [&str; 5] = ["run_tests", "run_test", "runtests", "test", "pytest"];
 
 /// A call of a tool as far as its name, its arguments and its result tell what it does; what was sent and what came of it is left
 /// out. A text that is absent is empty.
@@ -76,7 +76,9 @@ pub(super) fn deeds(
     result: &str,
 ) -> (Manner, Traits) {
     if !is_shell(how, tool) {
-        let tests = TESTERS.iter().any(|name| tool.eq_ignore_ascii_case(name));
+        let tests = TEST_TOOLS
+            .iter()
+            .any(|name| tool.eq_ignore_ascii_case(name));
         let traits = Traits {
             command: tests.then_some(Command::RunsTests),
             tests_failed: tests && tests_failed(result),

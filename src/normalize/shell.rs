@@ -186,7 +186,7 @@ fn has_flag(command: &str, flag: &str) -> bool {
 }
 
 /// Programs that run tests, whatever their arguments.
-const TESTERS: [&str; 12] = [
+const TEST_PROGRAMS: [&str; 12] = [
     "pytest", "py.test", "unittest", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit", "tox",
     "nose2", "ava",
 ];
@@ -259,7 +259,7 @@ pub(super) fn builds(line: &str) -> bool {
     last.find(|(program, _)| !matches!(program, None | Some("echo" | "true")))
         .is_some_and(|(program, word)| {
             let program = program.unwrap_or_default();
-            let all = [&TESTERS[..], &BUILDERS[..], &CHECKERS[..]];
+            let all = [&TEST_PROGRAMS[..], &BUILDERS[..], &CHECKERS[..]];
             all.iter().any(|all| all.contains(&program))
                 || (program == "git" && word == Some("push"))
         })
@@ -371,7 +371,7 @@ fn runs_tests(command: &str) -> bool {
         "test.sh",
         "tests.sh",
     ];
-    TESTERS.contains(&program)
+    TEST_PROGRAMS.contains(&program)
         || script.iter().any(|start| program.starts_with(start))
         || (BUILDERS.contains(&program) && words.any(says_tests))
 }
