@@ -9,8 +9,8 @@ use super::mistake::shown;
 use super::shape::exporters;
 use super::{forward, shape, values};
 use crate::export::{
-    Compression, ExporterSettings, Form, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings,
-    Retry, Secret, TlsFiles, TraceSettings, WebhookSettings,
+    ExporterSettings, Form, ForwardSettings, Kind, OtlpLogsSettings, Retry, Secret, TlsFiles,
+    TraceSettings, WebhookSettings,
 };
 use crate::files;
 
@@ -109,7 +109,7 @@ pub(super) fn own_spans(traces: &shape::Traces, check: &mut Checker<'_>) -> Opti
         &otlp.endpoint,
     );
     let receiver = ForwardSettings {
-        protocol: protocol(otlp.protocol),
+        protocol: otlp.protocol,
         headers: headers(&otlp.headers),
         tls: tls(
             &[&section[..], &["otlp"]].concat(),
@@ -200,13 +200,6 @@ pub(super) fn refuse_own_addresses(
     }
 }
 
-fn protocol(protocol: forward::ForwardProtocol) -> ForwardProtocol {
-    match protocol {
-        forward::ForwardProtocol::Grpc => ForwardProtocol::Grpc,
-        forward::ForwardProtocol::Http => ForwardProtocol::Http,
-    }
-}
-
 fn otlp_forward(
     name: &str,
     forwarded: &forward::OtlpForward,
@@ -216,7 +209,7 @@ fn otlp_forward(
     let defaults = ForwardSettings::new(name, &forwarded.endpoint);
     let asked = retry(name, &forwarded.retry_on_failure, check);
     ForwardSettings {
-        protocol: protocol(forwarded.protocol),
+        protocol: forwarded.protocol,
         headers: headers(&forwarded.headers),
         tls: tls(
             &["exporters", name],
@@ -224,10 +217,7 @@ fn otlp_forward(
             &forwarded.tls,
             check,
         ),
-        compression: match forwarded.compression {
-            forward::Compression::Gzip => Compression::Gzip,
-            forward::Compression::None => Compression::None,
-        },
+        compression: forwarded.compression,
         queue_bytes: check.mebibytes(&["exporters", name, "queue_mib"], forwarded.queue_mib),
         retry: Retry {
             max_elapsed: asked.max_elapsed.or(defaults.retry.max_elapsed),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::values::{Period, Secret, without_secrets};
+use crate::export::{Compression, ForwardProtocol};
 
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
@@ -41,22 +42,6 @@ pub(super) struct OwnSpans {
 /// Some hundred requests of a usual size.
 fn queue_mib() -> u64 {
     64
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum ForwardProtocol {
-    #[default]
-    Grpc,
-    Http,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Compression {
-    #[default]
-    Gzip,
-    None,
 }
 
 /// How the certificate of a receiver is looked at, and which one is shown to it.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::files::Fault;
 
 /// One exporter.
@@ -190,18 +192,22 @@ pub struct TraceSettings {
 }
 
 /// How an upstream is spoken to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ForwardProtocol {
     /// OTLP/gRPC.
+    #[default]
     Grpc,
     /// OTLP/HTTP with protobuf.
     Http,
 }
 
 /// How requests are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Compression {
     /// gzip, which every OTLP receiver must understand.
+    #[default]
     Gzip,
     /// Not at all.
     None,
