@@ -11,7 +11,7 @@ use crate::engine::event::Text;
 use crate::engine::guard::Warned;
 use crate::engine::run::is_swarm;
 use crate::engine::{Input, RunView, step};
-use crate::store::{Entry, StoreError, Turn};
+use crate::store::{Entry, IndexKey, StoreError, Turn};
 use crate::telemetry::spans::{self, Span};
 
 use super::NamedPolicy;
@@ -20,6 +20,7 @@ use super::counters;
 use super::defect::contained;
 use super::draft::{Arrived, Draft};
 use super::inbox::{Cost, Message, Routed};
+use super::residence::Slot;
 use super::worker::Worker;
 
 /// Runs that are brought near together, and whose reports are then written down while they still are: their hot parts fit the
@@ -175,18 +176,22 @@ impl Worker {
         self.tell_what_is_owed(&mut draft)?;
         for (key, warns) in batch.retired {
             self.let_in_between(&mut draft).await?;
-            if self.is_touched(&draft, &key.run_id) {
-                continue;
+            if !self.is_touched(&draft, &key.run_id) {
+                self.retire(&mut draft, key, warns)?;
             }
-            if warns && let Some(run) = self.residence.fetch(&key.run_id)? {
-                // Whoever was told of a warning would wait for its end for ever.
-                let changes = run.state.retire();
-                draft.announce(changes, &run.state, &self.policy.policy);
-            }
-            draft.remove(key);
-            draft.retired += 1;
         }
         Ok(draft)
+    }
+
+    /// Ends a run that is to be forgotten. Whoever was told of a warning would wait for its end for ever.
+    fn retire(&mut self, draft: &mut Draft, key: IndexKey, warns: bool) -> Result<(), StoreError> {
+        if warns && let Some(run) = self.residence.fetch(&key.run_id)? {
+            let changes = run.state.retire();
+            draft.announce(changes, &run.state, &self.policy.policy);
+        }
+        draft.remove(key);
+        draft.retired += 1;
+        Ok(())
     }
 
     /// Answers the questions that wait, between two runs of a turn: they do not wait for the whole of it. What they do is part of
@@ -322,38 +327,48 @@ impl Worker {
         drop(span);
         let committed = committed?;
         let counters = &self.shared.counters;
-        counters
-            .commit_micros
-            .add(began.elapsed().as_micros() as u64);
-        counters.turns.add(1);
-        counters.events.add(draft.events);
+        let took = began.elapsed().as_micros() as u64;
+        counters.commit_micros.add(took);
         counters.runs_created.add(new_runs);
-        counters.runs_idle.add(draft.idle);
-        counters.runs_moved.add(draft.moved);
-        counters.runs_retired.add(draft.retired);
         if !alerts.is_empty() {
             counters.alerts.add(&alerts);
         }
+        self.count_committed(draft);
+        if !aliases.is_empty() {
+            self.shared.router().commit(&aliases);
+        }
+        self.position = committed.position;
+        self.have_committed(&draft.touched, next_look_ms);
+        self.save_held_up(held_up);
+        Ok(())
+    }
+
+    /// Counts what a turn that is committed did.
+    fn count_committed(&mut self, draft: &Draft) {
+        let counters = &self.shared.counters;
+        counters.turns.add(1);
+        counters.events.add(draft.events);
+        counters.runs_idle.add(draft.idle);
+        counters.runs_moved.add(draft.moved);
+        counters.runs_retired.add(draft.retired);
         counters
             .runs_unreadable
             .add(self.residence.take_unreadable());
         if self.residence.take_leaves_places() {
             self.shared.has_stale_places.store(true, Ordering::Release);
         }
-        if !aliases.is_empty() {
-            self.shared.router().commit(&aliases);
-        }
-        self.position = committed.position;
-        for slot in &draft.touched {
-            self.residence.committed(*slot, committed.position);
+    }
+
+    /// Notes of runs that they are on disk up to here, and when each is to be looked at again.
+    fn have_committed(&mut self, touched: &[Slot], next_look_ms: u64) {
+        for slot in touched {
+            self.residence.committed(*slot, self.position);
             let run = self.residence.at(*slot);
             if !run.is_queued && !run.state.is_closed() {
                 run.is_queued = true;
                 self.idle.add(&run.key.run_id, next_look_ms);
             }
         }
-        self.save_held_up(held_up);
-        Ok(())
     }
 
     /// What those will see who watch runs of a turn, when it is committed.
