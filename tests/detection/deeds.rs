@@ -298,6 +298,44 @@ fn several_checks_behind_each_step() {
     assert!(is_warned_of(&round));
 }
 
+/// Given packages that are installed one after the other, with checks of many words behind each, that is work, though each answers
+/// alike. Installs that fail, or of the same one, are a loop, and so is one file that is changed in other ways.
+#[test]
+fn several_checks_behind_installs() {
+    let sh = |command: &str, printed: &str| {
+        made("bash", &json!({ "command": command }), &json!(printed))
+    };
+    let passes = "Test suites: 34 passed, 34 in all. Tests: 412 passed, 412 in all. Ran them.";
+    let lint = "All files pass the linter. It found no problems in any of the 212 files there.";
+    let added = "added 1 package, and audited 212 packages. Found no vulnerabilities in them.";
+    let runs = |step: &dyn Fn(&str) -> Value| {
+        let round = |thing: &&str| {
+            [
+                step(thing),
+                sh("npm test", passes),
+                sh("npm run lint", lint),
+            ]
+        };
+        THINGS.iter().flat_map(round).collect::<Vec<_>>()
+    };
+    check(
+        &runs(&|thing| sh(&format!("npm install {thing}"), added)),
+        &[],
+    );
+    for step in [
+        &|_: &str| sh("npm install harbour", added) as Value,
+        &|thing: &str| {
+            let refused = "npm ERR! code E401\nnpm ERR! Unable to authenticate, need: Basic";
+            json!({"kind": "tool_call", "agent": "a", "tool": "bash",
+                "input": {"command": format!("npm install {thing}")}, "error": refused})
+        },
+        &|thing: &str| sh(&format!("./patch {thing} src/a.ts"), added),
+    ] as [&dyn Fn(&str) -> Value; 3]
+    {
+        assert!(is_warned_of(&runs(step)));
+    }
+}
+
 /// Given keys and buttons of a screen whose pictures were left out, it is not known that nothing changes; without anything done
 /// between two looks, it is a loop.
 #[test]

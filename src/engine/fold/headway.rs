@@ -9,12 +9,14 @@ use crate::engine::tool_name;
 use crate::engine::warning::Rule;
 
 use super::Fold;
+use super::batch::are_of_one_form;
 use super::handed_text::hands_over;
 use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::numbers::{counts_up, differ_in_id, names_file, turns_pages};
-use super::question::{Relation, names_others, relation};
+use super::question::{Relation, names_others, relation, words};
+use super::unrelated_failure::is_file;
 
 /// Repeats among the newest thirteen calls from which they are most of what a run does. An agent that goes through cases and
 /// looks at the same page for each, does two other things for each as well, makes five.
@@ -28,6 +30,9 @@ const STANDS_MAX: usize = 5;
 
 /// Fewest steps before this one after each of which the same was checked.
 const STEPS_MIN: usize = 2;
+
+/// Most calls of a step with its checks, where the steps do the same to other things.
+const STEP_CALLS_MAX: usize = 4;
 
 /// Fewest values that differ from one form that is filled in to the next.
 const FIELDS_MIN: usize = 3;
@@ -99,8 +104,9 @@ impl Fold {
         };
         let is_check = |mark: &CallMark| mark.key() == judged.key;
         let mut later: Option<&CallMark> = None;
-        let (mut steps, mut checks, mut found) = (0, 0, false);
+        let (mut steps, mut checks, mut found, mut in_one_form) = (0, 0, false, true);
         for mark in self.recent.iter().rev() {
+            in_one_form &= mark.outcome != Outcome::Failed;
             if is_check(mark) {
                 checks += 1;
                 if !std::mem::take(&mut found) {
@@ -118,12 +124,15 @@ impl Fold {
             if later.is_some_and(|later| !is_another(later)) {
                 return false;
             }
+            in_one_form &= later.is_none_or(|later| does_to_another(mark, later));
             later = Some(mark);
             found = true;
             steps += 1;
         }
-        // No more than one check for each step: who does more besides goes round.
-        checks >= STEPS_MIN && (steps + 1) * 2 >= self.recent.len()
+        // No more than one check for each step, unless the same is done to another thing each time and all goes well: who does more
+        // besides goes round.
+        let calls = if in_one_form { STEP_CALLS_MAX } else { 2 };
+        checks >= STEPS_MIN && (steps + 1) * calls >= self.recent.len()
     }
 
     /// Whether that is so since the newest call of the same arguments.
@@ -397,4 +406,16 @@ impl Fold {
             .and_then(|back| self.recent.iter().rev().nth(back));
         acted.is_some_and(|mark| mark.tool != judged.tool_hash)
     }
+}
+
+/// Whether two steps do the same to another thing each: `npm install a`, `npm install b`. What is changed in one file once more is
+/// tried in another way.
+fn does_to_another(step: &CallMark, later: &CallMark) -> bool {
+    let is_found = |mark: &CallMark| mark.outcome != Outcome::Empty || mark.may_act;
+    let mut files = words(&step.sample).filter(|word| is_file(word));
+    step.tool == later.tool
+        && is_found(step)
+        && is_found(later)
+        && are_of_one_form(&step.sample, &later.sample)
+        && !files.any(|file| words(&later.sample).any(|word| word == file))
 }
