@@ -129,8 +129,8 @@ fn answers_of_which_more_is_asked_for() {
     check(&[4, 9, 2, 7, 5].map(seat), &[]);
 }
 
-/// Given a list that is the same on each page, by number or by cursor, the fifth one says that pages are not told apart; short
-/// answers and other lists are none.
+/// Given a list that is the same on each page, by number or by cursor, the fourth one says that pages are not told apart, also
+/// where it says which page it is; short answers and other lists are none.
 #[test]
 fn pages_that_are_the_same() {
     let ids = ["q8Zk2mXw", "h3Rt9pLc", "b7Yv4nDs", "w2Kj6fGa", "z5Mx1qTe"];
@@ -138,9 +138,15 @@ fn pages_that_are_the_same() {
     let list = |from: usize| json!({"people": names[from..].iter().map(|name| json!({"name": name, "since": "the spring of 2019"})).collect::<Vec<_>>()});
     let by_number = |n: usize| with("list_people", json!({"page": n, "of": "crew"}), list(0));
     let by_cursor = |id: &str| with("list_people", json!({"cursor": id, "of": "crew"}), list(0));
+    let says_which = |n: usize| {
+        let mut page = by_number(n);
+        page["output"]["page"] = json!(n);
+        page
+    };
     let rules = ["stagnation"];
-    check(&[1, 2, 3, 4, 5].map(by_number), &rules);
-    check(&[1, 2, 3, 4].map(by_number), &[]);
+    check(&[1, 2, 3, 4].map(by_number), &rules);
+    check(&[1, 2, 3].map(by_number), &[]);
+    check(&[1, 2, 3, 4].map(says_which), &rules);
     check(&ids.map(by_cursor), &rules);
     let of_another = |team: &str| with("list_people", json!({"page": 1, "of": team}), list(0));
     check(

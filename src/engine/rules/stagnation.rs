@@ -7,8 +7,8 @@
 //! their order nor their scores count. How much is shown (`"limit": 50`,
 //! `| tail -n 20`), how long it may take and how often it was asked for (`"attempt": 3`) are other words. Five, where each opens
 //! another address (`https://…`) and brings the same page of at least 256 bytes: one that asks for a person, or one article at
-//! many sites; and where each asks for another page of one list (`"page": 3`, a cursor), and gets the same 512 bytes or six things.
-//! Ten of these, whatever is asked.
+//! many sites. Four, where each asks for another page of one list (`"page": 3`, a cursor), and gets the same 512 bytes or six
+//! things; ten of these, whatever is asked.
 //!
 //! # Why it matters
 //! The arguments only look like headway. Comparing arguments alone misses a question that is asked in other words.
@@ -156,10 +156,10 @@ fn same_results<'m>(
     let is_page = opens && has_bytes(judged, PAGE_BYTES_MIN);
     let is_other_page =
         |mark: &&CallMark| mark.result() == judged.result && differ_in_page(&mark.sample, sample);
-    let is_page = is_page || (is_long && same.iter().all(is_other_page));
+    let is_of_list = is_long && same.iter().all(is_other_page);
     let of_turn = same.iter().filter(|mark| mark.start_ns >= since.turn_ns);
     let is_often = of_turn.count() + 1 >= LONG_CALLS_MIN;
-    let stands = (is_page && same.len() > enough) || (is_long && is_often);
+    let stands = is_of_list || (is_page && same.len() > enough) || (is_long && is_often);
     let same = if others == 0 && stands {
         same
     } else {

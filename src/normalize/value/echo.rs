@@ -9,6 +9,7 @@ use crate::engine::event::SAMPLE_BYTES_MAX;
 
 use super::digest::READ_BYTES_MAX;
 use super::markers::is_marker;
+use super::raw::members;
 
 /// Longest arguments of which what a result repeats is left out: longer ones are texts that are sent, and no questions.
 const ARGUMENTS_BYTES_MAX: usize = 1_024;
@@ -35,7 +36,63 @@ pub(super) fn without_echo<'t>(result: &'t str, arguments: &str) -> Cow<'t, str>
             rest = Cow::Owned(rest.replace(said, ECHO));
         }
     }
+    let pages =
+        members(arguments).filter(|(name, number)| PAGES.contains(&&**name) && is_number(number));
+    for (name, number) in pages {
+        if let Cow::Owned(without) = without_page(&rest, &name, number.trim_matches('"')) {
+            rest = Cow::Owned(without);
+        }
+    }
     rest
+}
+
+/// Names of arguments that say with a number which part of a list is asked for.
+const PAGES: [&str; 8] = [
+    "page",
+    "page_number",
+    "pageNumber",
+    "page_no",
+    "pageNo",
+    "offset",
+    "start",
+    "skip",
+];
+
+/// What stands for the number of a page that was asked for: a number, by which the result says which page it is.
+const ANY_PAGE: &str = "1";
+
+fn is_number(json: &str) -> bool {
+    let digits = json.trim_matches('"').as_bytes();
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// A result without the number of the page that it is, where this is the one that was asked for: `"page": 3`, `Page 3 of 9`.
+fn without_page<'t>(result: &'t str, name: &str, number: &str) -> Cow<'t, str> {
+    let is_between = |sign: char| matches!(sign, '"' | '\\' | ':' | '=' | '#' | ' ');
+    let (mut kept, mut copied) = (String::new(), 0);
+    for (at, _) in result.match_indices(number) {
+        let before = result[..at].trim_end_matches(is_between);
+        let behind = &result[at + number.len()..];
+        let (word, named) = before
+            .split_at_checked(before.len().saturating_sub(name.len()))
+            .unwrap_or_default();
+        let is_named = named.eq_ignore_ascii_case(name) && at > before.len();
+        let is_whole = !word.ends_with(is_of_word) && !behind.starts_with(is_of_word);
+        if is_named && is_whole && at >= copied {
+            kept.push_str(&result[copied..at]);
+            kept.push_str(ANY_PAGE);
+            copied = at + number.len();
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(result);
+    }
+    kept.push_str(&result[copied..]);
+    Cow::Owned(kept)
+}
+
+fn is_of_word(sign: char) -> bool {
+    sign.is_alphanumeric() || sign == '_'
 }
 
 /// Longest arguments whose lines are looked for in an error, and most lines of it that are looked for.
@@ -153,10 +210,10 @@ mod tests {
         );
         assert_eq!(
             told(
-                r#"{"page_number":"3"}"#,
-                r#"{"page_number":"3","items":[]}"#
+                r#"{"chapter_of_it":"3"}"#,
+                r#"{"chapter_of_it":"3","items":[]}"#
             ),
-            r#"{"page_number":"3","items":[]}"#
+            r#"{"chapter_of_it":"3","items":[]}"#
         );
         assert_eq!(
             told(
@@ -165,6 +222,23 @@ mod tests {
             ),
             r#"{"q":"say \"it\""}"#
         );
+        for (result, expected) in [
+            (
+                r#"{"page": 3,"pages":3,"items":[3]}"#,
+                r#"{"page": 1,"pages":3,"items":[3]}"#,
+            ),
+            (
+                r#""Page 3 of 33, 3 per page""#,
+                r#""Page 1 of 33, 3 per page""#,
+            ),
+            (
+                r#"{"page":33,"next_page":3}"#,
+                r#"{"page":33,"next_page":3}"#,
+            ),
+        ] {
+            assert_eq!(told(r#"{"page":3}"#, result), expected);
+            assert_eq!(told(r#"{"limit":3}"#, result), result);
+        }
         for bytes in [SAMPLE_BYTES_MAX + 1, ARGUMENTS_BYTES_MAX] {
             let long = format!(r#"{{"text":"{}"}}"#, "a".repeat(bytes));
             assert_eq!(told(&long, &long), long);
