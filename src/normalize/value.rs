@@ -146,6 +146,10 @@ pub(super) fn answer_json(
     if (result_kind == ResultKind::HandedOut || is_drawn()) && !is_marker(json) {
         return handed_out(how, json);
     }
+    let how = &ToolSettings {
+        search: how.search || hits::is_search(arguments),
+        ..*how
+    };
     let output = output_json(how, json);
     let rest = without_echo(json, arguments);
     let output = match (output, &rest) {

@@ -79,3 +79,33 @@ fn prices_of_hits_are_told() {
     };
     check(&answers(&priced), &[]);
 }
+
+/// Given the same few hits for each question, told by hardly more than ids in lines or lists, in another order and with other
+/// scores, they are the same hits; other hits are not, nor are the points of a game, for which nobody searched.
+#[test]
+fn the_same_short_hits() {
+    let ids = ["doc-17", "doc-4", "doc-23"];
+    let scored = |number: usize| {
+        let place = move |place: usize| (ids[(place + number) % 3], 91 - 7 * place - number);
+        (0..3).map(place).collect::<Vec<_>>()
+    };
+    let lines = |number: usize| {
+        let lines = scored(number).into_iter();
+        let lines = lines.map(|(id, score)| format!("{id}: 0.{score}"));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let listed = |hits: Vec<(&str, usize)>| {
+        let hits = hits.into_iter();
+        let hits = hits.map(|(id, score)| json!({"id": id, "score": score as f64 / 100.0}));
+        json!({"hits": hits.collect::<Vec<_>>()}).to_string()
+    };
+    check(&answers(&lines), &["stagnation"]);
+    check(&answers(&|number| listed(scored(number))), &["stagnation"]);
+    let others = |number: usize| listed(vec![(QUESTIONS[number], 91), (TITLES[number % 5], 80)]);
+    check(&answers(&others), &[]);
+    let mut games = answers(&|number| listed(scored(number)));
+    for (number, game) in games.iter_mut().enumerate() {
+        game["input"] = json!({"game": TITLES[number % 5]});
+    }
+    check(&games, &[]);
+}

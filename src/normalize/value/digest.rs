@@ -382,7 +382,7 @@ impl<'h> Reader<'h> {
             map.leave_out(&words);
         }
         self.write(|sample| sample.sign("}"));
-        let (masked, frame) = map.told();
+        let (masked, frame) = map.told(self.how.search);
         self.told = Digest {
             hash: mix(MAP ^ map.count, map.hash),
             masked: mix(MAP ^ map.count, masked),

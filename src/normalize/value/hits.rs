@@ -45,15 +45,10 @@ pub(super) struct Hits {
 /// The hits in a result, which is JSON text, of a call with these arguments; `None` where nothing was searched for, or the result
 /// is no text of several lines that say something.
 pub(super) fn hits(json: &str, arguments: &str) -> Option<Hits> {
-    let is_long = json.len() > READ_BYTES_MAX || arguments.len() > ARGUMENTS_BYTES_MAX;
-    if is_long || json.starts_with('{') || !arguments.starts_with('{') {
+    if json.len() > READ_BYTES_MAX || json.starts_with('{') || !is_search(arguments) {
         return None;
     }
     LINE_END.find(json.as_bytes())?;
-    let mut names = members(arguments).map(|(name, _)| name);
-    if !names.any(|name| QUESTIONS.contains(&&*name)) {
-        return None;
-    }
     let text = unquote(json);
     if ["{", "[{", "[\"", "[["]
         .iter()
@@ -61,20 +56,30 @@ pub(super) fn hits(json: &str, arguments: &str) -> Option<Hits> {
     {
         return None;
     }
-    let (mut masked, mut items) = (0_u64, Items::default());
+    let (mut masked, mut items, mut scored) = (0_u64, Items::default(), 0);
     for line in text.lines() {
-        let line = without_rank(line);
-        let line = without_scores(line);
+        let ranked = without_rank(line);
+        let line = without_scores(ranked);
+        scored += usize::from(line.len() < ranked.len());
         let hash = hash::text(&mask::text(&line));
         if !line.is_empty() {
             masked = masked.wrapping_add(hash::mix(hash, 0));
             items.add(&scalar(hash, line.len(), Shape::Text));
         }
     }
-    (items.count() >= ITEMS_MIN).then(|| Hits {
+    (items.count().max(scored) >= ITEMS_MIN).then(|| Hits {
         masked,
         items: items.told(),
     })
+}
+
+/// Whether arguments, as JSON, hold what is searched for.
+pub(super) fn is_search(arguments: &str) -> bool {
+    if arguments.len() > ARGUMENTS_BYTES_MAX {
+        return false;
+    }
+    let mut names = members(arguments).map(|(name, _)| name);
+    names.any(|name| QUESTIONS.contains(&&*name))
 }
 
 /// A line without its place among the others: `1. `, `[2] `, `- `.

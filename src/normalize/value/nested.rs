@@ -261,10 +261,10 @@ impl Map {
     }
 
     /// The hashes of the members without volatile text, and without numbers as well. What was asked is no part of an answer
-    /// that holds more, nor is how well a passage fits what was asked a part of the passage.
-    pub(super) fn told(&self) -> (u64, u64) {
+    /// that holds more, nor is how well a passage, or whatever was searched for, fits what was asked a part of it.
+    pub(super) fn told(&self, is_searched: bool) -> (u64, u64) {
         let question = self.question.filter(|_| self.is_nested).unwrap_or_default();
-        let (masked, frame) = if self.has_passage {
+        let (masked, frame) = if self.has_passage || is_searched {
             self.scores
         } else {
             (0, 0)
