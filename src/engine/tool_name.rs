@@ -41,6 +41,16 @@ const PLANS: [&str; 8] = [
     "setplan",
 ];
 
+/// Words of tools that hold what the agent thinks, and do nothing.
+const THINKS: [&str; 6] = [
+    "think",
+    "thinking",
+    "thought",
+    "thoughts",
+    "sequentialthinking",
+    "scratchpad",
+];
+
 /// Words of tools that look: what follows them is what they look at.
 const LOOKS: [&str; 17] = [
     "get",
@@ -174,6 +184,11 @@ pub(crate) fn draws(command: &str) -> bool {
 /// Whether a tool searches, so that a text which it is given is a question.
 pub(crate) fn searches(tool: &str) -> bool {
     has_one_of(tool, &SEARCHES)
+}
+
+/// Whether a tool merely takes what the agent thinks: that is nothing new, and nothing is done by it.
+pub(crate) fn thinks(tool: &str) -> bool {
+    has_one_of(tool, &THINKS)
 }
 
 /// Whether a tool is one for waiting.

@@ -336,6 +336,35 @@ fn several_checks_behind_installs() {
     }
 }
 
+/// Given thoughts between equal looks at something short, nothing is done by them, whatever is answered to a thought; a message
+/// that is sent in between may have changed it.
+#[test]
+fn thoughts_are_no_deeds() {
+    let rounds = |tool: &str, answer: &dyn Fn(usize) -> Value| {
+        let round = |(at, thing): (usize, &&str)| {
+            let thought = format!("I wonder whether the {thing} is on the list by now.");
+            [
+                made(tool, &json!({"thought": thought}), &answer(at)),
+                made("list_tasks", &json!({}), &json!(["buy milk", "call Bob"])),
+            ]
+        };
+        THINGS
+            .iter()
+            .enumerate()
+            .flat_map(round)
+            .collect::<Vec<_>>()
+    };
+    let numbered = |at: usize| json!({"thoughtNumber": at, "nextThoughtNeeded": true});
+    let rules = ["no_progress", "repeated_tool_call_exact_input"];
+    check(
+        &rounds("think", &|_| json!("Your thought has been logged.")),
+        &rules,
+    );
+    check(&rounds("scratchpad", &|_| json!("")), &rules);
+    check(&rounds("sequentialthinking", &numbered), &rules);
+    check(&rounds("send_message", &|_| json!("ok")), &[]);
+}
+
 /// Given keys and buttons of a screen whose pictures were left out, it is not known that nothing changes; without anything done
 /// between two looks, it is a loop.
 #[test]

@@ -5,6 +5,7 @@ use crate::engine::event::{Manner, Text, Value};
 use crate::engine::hash::{mix, text_hash};
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::engine::similarity::{digits_at_end, shape};
+use crate::engine::tool_name;
 use crate::engine::window::calls::Call;
 
 use super::deed::makes_again;
@@ -158,7 +159,7 @@ impl Judged<'_> {
         match self.call.manner {
             Manner::Writes | Manner::Plans => true,
             Manner::Looks => false,
-            Manner::Unknown => self.is_terse(),
+            Manner::Unknown => self.is_terse() && !tool_name::thinks(self.tool),
         }
     }
 
@@ -294,7 +295,7 @@ impl Fold {
             && makes_again(call, trend.as_deref(), before);
         let retells = policy.progress_aware && self.retells(call, tool, key);
         let outcome = match self.outcome(call, tool, key) {
-            Outcome::Fresh if jitters || again || retells => Outcome::Stale,
+            Outcome::Fresh if jitters || again || retells || thinks(call) => Outcome::Stale,
             outcome => outcome,
         };
         let (outcome, takes_on) = super::batch::taken_on(outcome, call, policy.progress_aware);
@@ -439,6 +440,11 @@ fn item_tag(tool: u64, item: u16) -> u16 {
 /// The gist of an error among what is known of a tool.
 fn gist_key(judged: &Judged<'_>) -> Option<u64> {
     Some(mix(judged.tool_hash, mix(judged.gist?, 2)))
+}
+
+/// Whether nothing but what the agent thinks is taken: what came back is no news.
+fn thinks(call: &Call<'_>) -> bool {
+    call.manner == Manner::Unknown && call.tool.is_some_and(|tool| tool_name::thinks(tool))
 }
 
 fn jitters(trend: Option<&Trend>) -> bool {
