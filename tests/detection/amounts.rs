@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check, failed};
+use crate::support::{call, check, failed, is_warned_of};
 
 /// What a test run prints of which some passed, its newest lines.
 fn tests_printed(lines: usize) -> String {
@@ -225,4 +225,20 @@ fn ids_that_are_drawn() {
             "repeated_tool_call_similar_input",
         ],
     );
+}
+
+/// Given a long quote for each of ever other sums, in which the numbers are others as well, each is what was asked for; one that is
+/// the same whatever the sum is, is not.
+#[test]
+fn quotes_for_other_sums() {
+    let terms = "The quote is not binding, and subject to approval. ".repeat(12);
+    let sums = [
+        100.0, 137.5, 99.25, 250.0, 1_200.75, 80.0, 64.5, 900.0, 33.25, 410.0, 512.5, 77.0,
+    ];
+    let quote = |sum: f64, monthly: f64| {
+        let told = json!({"monthly": monthly, "terms": terms});
+        with("get_quote", json!({"sum": sum, "of": "loan"}), told)
+    };
+    check(&sums.map(|sum| quote(sum, sum / 8.0)), &[]);
+    assert!(is_warned_of(&sums.map(|sum| quote(sum, 12.5))));
 }

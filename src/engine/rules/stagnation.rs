@@ -22,8 +22,9 @@
 //! be judged (`text`, `document`, a whole sentence), but to a tool that searches, and so are questions (`query`) in wholly
 //! other words between which something was done or a user spoke. A result of up to 64 bytes, or one no longer than what was
 //! sent, may be a mere acknowledgement (`ok`, `saved`), unless it counts nought (`{"count": 0}`) or the tool looks (`grep`),
-//! and so may that of a tool that writes. A new result of the tool starts the count anew; where other results of the tool are
-//! more than these, it has more than one to give; and the calls of one model answer count once.
+//! and so may that of a tool that writes. Other numbers for other numbers are an answer. A new result of the tool starts the count
+//! anew; where other results of the tool are more than these, it has more than one to give; and the calls of one model answer count
+//! once.
 
 use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
@@ -138,7 +139,14 @@ fn same_results<'m>(
     let has_numbers_aside = has_numbers_aside(judged);
     let newest = recent.compared(trend).take(window.saturating_sub(1));
     for (mark, differs_in_numbers) in newest.filter(|(mark, _)| mark.tool == judged.tool_hash) {
-        let is_same = gave_the_same(mark, judged) || (differs_in_numbers && has_numbers_aside);
+        // Other numbers for other numbers are what was asked.
+        let is_answer = || {
+            mark.result() != judged.result
+                && relation(&mark.sample, sample) == Relation::Numbered
+                && !differ_in_amount(&mark.sample, sample)
+        };
+        let is_same = gave_the_same(mark, judged)
+            || (differs_in_numbers && has_numbers_aside && !is_answer());
         let is_same = is_same && mark.outcome != Outcome::Failed;
         if !is_same && mark.outcome == Outcome::Fresh {
             break;
