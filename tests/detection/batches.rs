@@ -393,6 +393,44 @@ fn batches_of_which_some_items_fail() {
     assert!(is_warned_of(&all));
 }
 
+/// Given people who are looked up by name, of whom some are not known, each has an answer of its own, and so where what was found
+/// is the same for each; where none is known any more, or none ever was, that is a dead end.
+#[test]
+fn batches_of_which_some_are_not_there() {
+    let names = [
+        "ann", "ben", "cleo", "dan", "eve", "finn", "gus", "hal", "ida", "jon", "kim", "leo",
+    ];
+    let names = names
+        .into_iter()
+        .chain(["mia", "ned", "ora", "pam", "rob", "sue", "tom", "uta"]);
+    let missing = json!({"error": "not_found", "message": "There is no contact of this name."});
+    let looked_up = |is_known: &dyn Fn(usize) -> bool| {
+        let look = |(at, name): (usize, &str)| {
+            let found = json!({"name": name, "desk": 40 + 7 * at});
+            let answer = if is_known(at) { &found } else { &missing };
+            made("lookup_contact", &json!({"name": name}), answer)
+        };
+        names.clone().enumerate().map(look).collect::<Vec<_>>()
+    };
+    check(&looked_up(&|at| at % 6 == 1), &[]);
+    let rules = ["no_progress", "same_error"];
+    check(&looked_up(&|at| at == 1 || at == 3), &rules);
+    check(&looked_up(&|_| false)[..5], &rules);
+    let offers = |at: usize| {
+        let offers = if at.is_multiple_of(4) {
+            json!([{"bank": "mill"}])
+        } else {
+            json!([])
+        };
+        made(
+            "find_offers",
+            &json!({"sum": 90 * at + 40}),
+            &json!({"offers": offers}),
+        )
+    };
+    check(&(0..12).map(offers).collect::<Vec<_>>(), &[]);
+}
+
 /// Given pages and files in which no fault is found, an empty list of faults is what was hoped for; asked of the same again and
 /// again, it is a loop.
 #[test]

@@ -51,10 +51,10 @@ fn takes_the_next(call: &Call<'_>) -> bool {
 }
 
 impl Fold {
-    /// Whether a call did what the newest failed one of its tool could not do, in the same form with another thing that was not
-    /// asked for lately: the next item of a batch, of which some fail.
-    pub(crate) fn does_another(&self, judged: &Judged<'_>) -> bool {
-        let failed = |mark: &&CallMark| mark.outcome == Outcome::Failed;
+    /// Whether a call did what the newest one of its tool that came to this could not do, in the same form with another thing that
+    /// was not asked for lately: the next item of a batch, of which some fail, or are not there.
+    pub(crate) fn does_another(&self, judged: &Judged<'_>, in_vain: Outcome) -> bool {
+        let failed = |mark: &&CallMark| mark.outcome == in_vain;
         let is_done = judged.outcome == Outcome::Stale || (judged.silent && judged.may_act());
         let is_new = judged.key.is_some() && !self.asked_before(judged);
         let sample = judged.call.input.sample();
@@ -78,7 +78,7 @@ impl Fold {
 
 /// Whether two calls ask for the same of another thing each, in one form: what differs are single words, or as many words of which
 /// the first one and half of all stand in the same places, as behind one program.
-pub(super) fn are_of_one_form(left: &str, right: &str) -> bool {
+pub(in crate::engine::fold) fn are_of_one_form(left: &str, right: &str) -> bool {
     let is_alike = |(left, right): (&str, &str)| {
         let (lefts, rights) = (words(left), words(right));
         let count = lefts.clone().count();

@@ -12,7 +12,8 @@
 //!
 //! # When it stays silent
 //! Results that were not recorded are not empty. Where progress is known, a new result of the same tool starts the count anew,
-//! and so does a new result of any tool where the question is another one; questions about other things (another table, another
+//! and so does what it finds of another thing in the same form, or a new result of any tool where the question is another one;
+//! questions about other things (another table, another
 //! user in one frame, an id) do not count together, nor do texts that are handed over to be judged, or those in wholly other
 //! words between which something was done; other numbers count, but for pages, only behind one that found nothing (nine, where
 //! they are pages of a file); several empty answers to one model answer count once, five are needed where the tool found
@@ -37,7 +38,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let tool = judged.tool_hash;
-    if policy.progress_aware && judged.outcome == Outcome::Fresh {
+    let finds = || judged.outcome == Outcome::Fresh || fold.does_another(judged, Outcome::Empty);
+    if policy.progress_aware && fold.tallies.has(RULE, tool) && finds() {
         fold.tallies.end(RULE, tool);
     }
     if judged.outcome != Outcome::Empty {

@@ -26,8 +26,9 @@
 //! have mended the cause. Three times as many are needed of one command, the only one of its tool that fails, where something
 //! else was called in between and something was printed before the error that was not printed before. Tests of which some
 //! passed count for nothing where each run is of another thing, such as another version, and so does that something is not
-//! there, where each call names another id that a machine has made. Where each call is about the next number of a list (seed 1,
-//! 2, 3), eight must fail, unless the same words bring the next number each time. A failure of a file counts for nothing where
+//! there, where each call names another id that a machine has made, or another item of a batch of which some are there, up to
+//! seven in a row. Where each call is about the next number of a list (seed 1, 2, 3),
+//! eight must fail, unless the same words bring the next number each time. A failure of a file counts for nothing where
 //! other ones are changed, each once, as long as it is no test. A new result of the tool starts the count anew, and so does a
 //! call that works when it is tried again, unless nothing else is done, or one that went well with another thing in the same
 //! form, as of a batch in which every third item fails; the calls of one model answer count once.
@@ -201,8 +202,9 @@ fn is_begun_again(fold: &Fold, mark: &CallMark, start: usize) -> bool {
 /// A success of the tool ends the count, whatever the error was: the key is that of the tool alone. Not one of an agent who did not
 /// fail: others may lack what it has.
 fn note_success(fold: &mut Fold, judged: &Judged<'_>) {
-    let is_success =
-        judged.outcome == Outcome::Fresh || fold.does_another(judged) || fold.works_at_last(judged);
+    let is_success = judged.outcome == Outcome::Fresh
+        || fold.does_another(judged, Outcome::Failed)
+        || fold.works_at_last(judged);
     if is_success && fold.tallies.has(RULE, judged.tool_hash) {
         let seen = &fold.tallies.of(RULE, judged.tool_hash).seen;
         if seen.contains(&who(judged)) {

@@ -2,6 +2,7 @@
 //! same of the next attempt.
 
 use crate::engine::fold::Fold;
+use crate::engine::fold::batch::are_of_one_form;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::Outcome;
@@ -11,7 +12,10 @@ use crate::engine::hash::{mix, text_hash};
 const ID_BYTES_MIN: usize = 5;
 
 /// Words by which a failure says that something is not there, in lower case.
-const ABSENT: [&str; 4] = ["not found", "no such", "not exist", "unknown"];
+const ABSENT: [&str; 5] = ["not found", "not_found", "no such", "not exist", "unknown"];
+
+/// Most items in a row that are missing of a batch of which some are not.
+const MISSES_MAX: usize = 7;
 
 /// Longest failure that says no more than that: `404 Not Found`.
 const BARE_BYTES_MAX: usize = 24;
@@ -35,8 +39,19 @@ impl Fold {
             form(&mark.sample) == form(sample) && others.any(are_made)
         };
         ABSENT.iter().any(|words| lower.contains(words))
-            && before.is_some_and(is_other)
             && !self.asked_before(judged)
+            && (before.is_some_and(is_other) || self.misses_some(judged))
+    }
+
+    /// Whether others of the same form that were asked for before are there, behind some that are not, and not too many in a row
+    /// are missing since: of a batch, each item has an answer of its own.
+    fn misses_some(&self, judged: &Judged<'_>) -> bool {
+        let sample = judged.call.input.sample();
+        let of_tool = self.recent.of_tool(judged.tool_hash);
+        let mut of_form = of_tool.filter(|mark| are_of_one_form(&mark.sample, sample));
+        let is_miss = |mark: &CallMark| mark.outcome == Outcome::Failed;
+        let in_a_row = of_form.by_ref().take_while(|mark| is_miss(mark)).count();
+        in_a_row < MISSES_MAX && of_form.any(is_miss)
     }
 }
 
