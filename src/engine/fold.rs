@@ -17,6 +17,7 @@ pub(super) mod handed_text;
 pub(super) mod headway;
 pub(crate) mod judge;
 pub(crate) mod marks;
+mod narrowing;
 pub(crate) mod notices;
 pub(crate) mod outcome;
 mod packing;

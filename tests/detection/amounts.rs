@@ -227,6 +227,49 @@ fn ids_that_are_drawn() {
     );
 }
 
+/// Given a range that is halved until what breaks is found, each step has an answer of its own, whether the call itself or a step
+/// before it says where; numbers that are tried in another order, or one after the other, do not find it so.
+#[test]
+fn ranges_that_are_halved() {
+    let parse = |rows: usize| {
+        let error = "parse error: unexpected quote in a row of this file";
+        failed(
+            "Bash",
+            &format!("head -n {rows} fares.csv | ./parse"),
+            error,
+        )
+    };
+    let down = [2_048, 1_024, 512, 256, 128, 64, 32, 16, 8, 4];
+    check(&down.map(parse), &[]);
+    let build = |age: usize| {
+        let tests = "FAILED tests/test_fare.py::test_fare - assert 93 == 118, 12 passed";
+        [
+            call("Bash", &format!("git checkout -q main~{age}"), ""),
+            failed("Bash", "make check", tests),
+        ]
+    };
+    let ages = [400, 600, 700, 750, 775, 787, 793, 796, 798];
+    check(&ages.map(build).concat(), &[]);
+    let between = |from: usize, to: usize| {
+        let range = json!({"from": from, "to": to});
+        json!({"kind": "tool_call", "agent": "a", "tool": "import_rows", "input": range,
+            "error": "one of these rows cannot be read"})
+    };
+    let halves = [
+        (0, 512),
+        (0, 256),
+        (128, 256),
+        (128, 192),
+        (160, 192),
+        (160, 176),
+        (168, 176),
+    ];
+    check(&halves.map(|(from, to)| between(from, to)), &[]);
+    let rules = ["no_progress", "same_error"];
+    check(&[2_048, 900, 1_500, 700, 1_900, 1_200].map(parse), &rules);
+    check(&[9, 8, 7, 6, 5, 4, 3].map(parse), &rules);
+}
+
 /// Given a long quote for each of ever other sums, in which the numbers are others as well, each is what was asked for; one that is
 /// the same whatever the sum is, is not.
 #[test]

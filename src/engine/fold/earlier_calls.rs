@@ -65,9 +65,14 @@ impl Fold {
         marks.any(|mark| mark.outcome == Outcome::Fresh)
     }
 
+    /// Whether that a call failed is an answer to what it asked, which says nothing of those before it.
+    pub(crate) fn answers_by_failing(&self, judged: &Judged<'_>) -> bool {
+        self.tests_another(judged) || self.lacks_another_id(judged) || self.narrows(judged)
+    }
+
     /// Whether tests were run of another thing than lately, such as another version: that some fail is what was asked. The same
     /// tests of which more is shown, or with another option, are not.
-    pub(crate) fn tests_another(&self, judged: &Judged<'_>) -> bool {
+    fn tests_another(&self, judged: &Judged<'_>) -> bool {
         if !judged.tells_of_tests() || judged.key.is_none() || self.asked_before(judged) {
             return false;
         }

@@ -26,14 +26,15 @@
 //! beside news, and mere acknowledgements count for nothing. Where each call asks for another thing, and for the second time
 //! only, as who waits for several jobs does, one more is needed (three, where results of more than 64 bytes may have been
 //! forgotten), and so it is where other calls fail alike, which may be about other things. Tests that fail, of which others
-//! passed, count for nothing where each run is of another thing, such as another version. Short results start anew where
-//! something was done since, and so does a new question that finds nothing where something new came since. Where other tools
-//! bring something new, repeats must be six of the newest thirteen calls, unless the calls fail. A call that works after it
-//! failed is headway, whatever it brings; a result that says that what was asked about is still under way counts for nothing
-//! here, since several things may be waited for in turn, and so does one of a call that brought something new three times lately;
-//! of a list that is gone through by number (seed 1, 2, 3), eight items must fail in the same way; and a plan or a text that grows
-//! each time, or of which numbers or ticks alone are others, gets on. Several commands of a shell that answer as before behind
-//! one step, something that was done and was not done before, count once.
+//! passed, count for nothing where each run is of another thing, such as another version, nor do failures that tell in which half
+//! of a range something is, or that one item of a batch is not there. Short results start anew where something was done since, and
+//! so does a new question that finds nothing where something new came since. Where other tools bring something new, repeats must be
+//! six of the newest thirteen calls, unless the calls fail. A call that works after it failed is headway, whatever it brings; a
+//! result that says that what was asked about is still under way counts for nothing here, since several things may be waited for in
+//! turn, and so does one of a call that brought something new three times lately; of a list that is gone through by number (seed 1,
+//! 2, 3), eight items must fail in the same way; and a plan or a text that grows each time, or of which numbers or ticks alone are
+//! others, gets on. Several commands of a shell that answer as before behind one step, something that was done and was not done
+//! before, count once.
 
 use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
@@ -230,7 +231,7 @@ impl Asked {
 /// Whether a call says nothing for or against a standstill.
 fn stands_aside(fold: &Fold, judged: &Judged<'_>, asked: &Asked) -> bool {
     let says_nothing = judged.silent || judged.is_wordless();
-    let answers = fold.tests_another(judged) || fold.lacks_another_id(judged);
+    let answers = fold.answers_by_failing(judged);
     judged.stands_aside() || answers || (says_nothing && !asked.before)
 }
 

@@ -27,7 +27,7 @@
 //! else was called in between and something was printed before the error that was not printed before. Tests of which some
 //! passed count for nothing where each run is of another thing, such as another version, and so does that something is not
 //! there, where each call names another id that a machine has made, or another item of a batch of which some are there, up to
-//! seven in a row. Where each call is about the next number of a list (seed 1, 2, 3),
+//! seven in a row, and what fails where a range is halved. Where each call is about the next number of a list (seed 1, 2, 3),
 //! eight must fail, unless the same words bring the next number each time. A failure of a file counts for nothing where
 //! other ones are changed, each once, as long as it is no test. A new result of the tool starts the count anew, and so does a
 //! call that works when it is tried again, unless nothing else is done, or one that went well with another thing in the same
@@ -84,7 +84,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         }
         return expected(fold, judged, settings.calls);
     };
-    if judged.is_wordless() || fold.tests_another(judged) || fold.lacks_another_id(judged) {
+    if judged.is_wordless() || fold.answers_by_failing(judged) {
         return None;
     }
     // Where only the output says why, that is the error.

@@ -24,7 +24,7 @@ impl Fold {
     /// Whether a call failed because what has this id is not there, and the failure before it was about another id: ids are not
     /// guessed, so each has an answer of its own. What is told in more words without the id is about
     /// something else.
-    pub(crate) fn lacks_another_id(&self, judged: &Judged<'_>) -> bool {
+    pub(in crate::engine::fold) fn lacks_another_id(&self, judged: &Judged<'_>) -> bool {
         let Some(failure) = judged.call.error else {
             return false;
         };

@@ -76,6 +76,37 @@ pub(crate) fn counts_up(left: &str, right: &str) -> bool {
     }
 }
 
+/// How far apart the numbers of two questions are that say the same but for these: the shortest way, of several. `None` where
+/// they say something else, too, or the same.
+pub(crate) fn distance(left: &str, right: &str) -> Option<f64> {
+    let is_of_number = |sign: char| sign.is_ascii_digit() || sign == '.';
+    let words = |text: &'_ str| {
+        text.split(|sign| !is_of_number(sign))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let besides = |text: &'_ str| {
+        text.chars()
+            .filter(|sign| !is_of_number(*sign))
+            .collect::<String>()
+    };
+    let (lefts, rights) = (words(left), words(right));
+    if besides(left) != besides(right) || lefts.len() != rights.len() {
+        return None;
+    }
+    let mut shortest = None::<f64>;
+    for (left, right) in lefts
+        .iter()
+        .zip(&rights)
+        .filter(|(left, right)| left != right)
+    {
+        let (left, right) = (left.parse::<f64>().ok()?, right.parse::<f64>().ok()?);
+        let apart = (left - right).abs();
+        shortest = Some(shortest.map_or(apart, |other| other.min(apart)));
+    }
+    shortest
+}
+
 #[cfg(test)]
 mod tests {
     use super::{counts_up, differ_in_id, names_file, turns_pages};

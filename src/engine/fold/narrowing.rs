@@ -1,0 +1,45 @@
+//! Tells a search that halves a range from tries that come to nothing: which half holds the fault is what each step finds out.
+//!
+//! Who looks for the row that breaks an import, the commit that broke a test or the largest batch that fits, asks for the same with
+//! another number each time, which is half as far from the one before as that was from its own. Few answers are possible, and each
+//! is news.
+
+use super::Fold;
+use super::judge::Judged;
+use super::outcome::Outcome;
+use super::question::numbers::distance;
+
+/// Steps that are looked at: two of which one is half as long as the other may be by chance, where there are more.
+const STEPS_MAX: usize = 3;
+
+/// How much a step may differ from half of the one before where numbers are whole: of nine, four and five are halves.
+const ROUNDED: f64 = 1.0;
+
+impl Fold {
+    /// Whether a call that failed, or the step right before it, halves a range once more.
+    pub(crate) fn narrows(&self, judged: &Judged<'_>) -> bool {
+        let says_no = judged.outcome == Outcome::Failed || judged.denies;
+        let step = self.recent.back();
+        says_no
+            && (self.halves(judged.tool_hash, judged.call.input.sample())
+                || step.is_some_and(|step| self.halves(step.tool, &step.sample)))
+    }
+
+    /// Whether a call with these arguments halves a range: each of the newest steps of its tool is half as long as the one before.
+    fn halves(&self, tool: u64, sample: &str) -> bool {
+        let mut later = sample;
+        let steps = self.recent.of_tool(tool).filter_map(|mark| {
+            let step = distance(&mark.sample, later)?;
+            later = &mark.sample;
+            Some(step)
+        });
+        let steps: Vec<f64> = steps.take(STEPS_MAX).collect();
+        steps.len() > 1 && steps.windows(2).all(|pair| is_half(pair[0], pair[1]))
+    }
+}
+
+/// Whether a step is half as long as another one.
+fn is_half(step: f64, before: f64) -> bool {
+    let apart = (step - before / 2.0).abs();
+    step < before && (apart <= before / 16.0 || (before.fract() == 0.0 && apart <= ROUNDED))
+}
