@@ -34,11 +34,15 @@ impl<'a> Reading<'_, 'a> {
         }
         let text = match exception {
             Some((kind, "")) => Cow::Borrowed(kind),
-            Some((kind, message)) => Cow::Owned(format!(
-                "{}: {message}",
-                kind.rsplit('.').next().unwrap_or(kind),
-                message = without_traceback(message)
-            )),
+            Some((kind, message)) => {
+                // What tells a secret may stand before the full stop.
+                let kind = value::without_secrets(kind);
+                Cow::Owned(format!(
+                    "{}: {message}",
+                    kind.rsplit('.').next().unwrap_or(&kind),
+                    message = without_traceback(message)
+                ))
+            }
             None => Cow::Borrowed(self.error_text()),
         };
         Some(value::failure_of_call(&text, arguments))
@@ -123,6 +127,26 @@ fn without_traceback(message: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::normalize::captured::Captured;
+
+    /// Given an exception whose type holds a secret that what stands before a full stop tells, it is hidden.
+    #[test]
+    fn secrets_in_types_of_exceptions_are_hidden() {
+        for kind in [
+            "ya29.Secret0AfterTheStop1234567890abcdef",
+            "hvs.CAESISecretVaultToken1234567890",
+            "https://hooks.slack.com/services/T0001/B0001/SecretOfSlack",
+            "ConnectionError(postgres://app:Pa.SecretTail@db/x)",
+        ] {
+            let attributes = serde_json::json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"});
+            let span = Captured::new("x", "execute_tool t", &attributes);
+            let told = span.failed("").raised(kind, "no").told();
+            assert!(
+                told[0].ends_with(": no") && !told[0].contains("Secret"),
+                "{told:?}"
+            );
+        }
+    }
 
     /// Given a traceback behind what it tells, whole or cut off, the text before it is the error; given one that tells more than
     /// the lines before it, or stands alone, all of it is.

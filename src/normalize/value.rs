@@ -253,6 +253,11 @@ pub(super) fn name(text: &str) -> Text {
     format!("{clean}#{:04x}", hash::text(text) as u16).into()
 }
 
+/// A text without secrets, of which parts may then be left out.
+pub(super) fn without_secrets(text: &str) -> Cow<'_, str> {
+    redact::text(text)
+}
+
 /// What is kept of a text that a model spoke, in the form of [`said`]; 0 for a text that is too short to be told from another
 /// (`yes` said twice is not said again), `None` for a hidden one.
 pub(super) fn spoken(text: &str) -> Option<u64> {
