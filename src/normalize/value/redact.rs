@@ -5,9 +5,11 @@
 //! passes its check: `looks`). Only samples and error texts pass here; fingerprints are hashes of the true value and cannot be
 //! turned back. When in doubt a text is hidden: a sample that says less only makes two calls look a little more alike.
 //!
-//! The text is walked once, from word to word. What begins at a word is looked at further only where the word and the signs
-//! around it leave a doubt, and then either hidden, and walked past, or given up after a bounded or a single look.
+//! The text is walked once, from word to word, and once more where a part of it is encoded (`encoded`). What begins at a word is
+//! looked at further only where the word and the signs around it leave a doubt, and then either hidden, and walked past, or given
+//! up after a bounded or a single look.
 
+mod encoded;
 mod looks;
 mod named;
 pub(super) mod names;
@@ -28,6 +30,11 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     if !may_hold_secret(text.as_bytes()) {
         return Cow::Borrowed(text);
     }
+    encoded::hidden(without_plain(text))
+}
+
+/// The text without the secrets that it has as it stands.
+fn without_plain(text: &str) -> Cow<'_, str> {
     let mut clean = String::new();
     let mut copied = 0;
     let mut walk = Walk::over(text);
@@ -642,6 +649,12 @@ mod tests {
             "set a_token ",
             "curl -b ",
             "a@b.",
+            "%3D",
+            "%25",
+            "password%3D",
+            "a%40b.",
+            "token%3Da+",
+            "\\u0061",
         ] {
             let long = part.repeat((1 << 18) / part.len());
             assert!(is_soon(|| drop(text(&long))), "{part}");

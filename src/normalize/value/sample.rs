@@ -54,10 +54,12 @@ impl Sample {
         .expect("a String takes everything");
     }
 
-    /// Writes a member's name and its colon, redacted where it is no name but an address or long enough for a key of a service.
+    /// Writes a member's name and its colon, redacted where it is no name but an address, encoded, or long enough for a key of a
+    /// service.
+    #[expect(clippy::needless_bitwise_bool, reason = "see `wide::any`")]
     pub(super) fn key(&mut self, key: &str) {
-        let is_name =
-            key.len() < redact::KEY_BYTES_MIN && !wide::any(key.as_bytes(), |byte| byte == b'@');
+        let is_sign = |byte: u8| (byte == b'@') | (byte == b'%');
+        let is_name = key.len() < redact::KEY_BYTES_MIN && !wide::any(key.as_bytes(), is_sign);
         if is_name {
             self.quoted(key);
         } else {
