@@ -109,10 +109,15 @@ impl<'a> Walk<'a> {
     #[inline]
     fn sign(&mut self, bytes: &[u8], byte: u8, at: usize) -> Option<Range<usize>> {
         if byte == b'-' {
-            return looks::pem(self.text, at).or_else(|| programs::flagged(bytes, at));
+            return looks::pem(self.text, at)
+                .or_else(|| programs::flagged(bytes, at))
+                .or_else(|| looks::mailchimp_key(bytes, at, self.hidden));
         }
         self.name_start = at + 1;
         match byte {
+            b'.' => looks::discord_token(bytes, at, self.hidden)
+                .or_else(|| looks::airtable_token(bytes, at, self.hidden)),
+            b'~' => looks::azure_secret(bytes, at, self.hidden),
             b':' => looks::user_and_host(bytes, at)
                 .or_else(|| looks::webhook(bytes, at))
                 .or_else(|| looks::bot_token(bytes, at)),
@@ -271,6 +276,53 @@ mod tests {
             "a\n[redacted]\nb",
         );
         check("-----BEGIN PRIVATE KEY-----\nMIIE", "[redacted]");
+        check(
+            "PuTTY-User-Key-File-3: a\nPrivate-Lines: 1\nAAAA\nPrivate-MAC: 1f\nb",
+            "PuTTY-User-Key-File-3: a\nPrivate-Lines: [redacted]Private-MAC: 1f\nb",
+        );
+        check("client-key-data: LS0tLS1C", "client-key-data: [redacted]");
+    }
+
+    /// Given keys of services that are told by their length or by what stands in their middle, they are hidden as a whole.
+    #[test]
+    fn keys_of_a_fixed_form_are_hidden() {
+        let (hex, mixed) = ("3bab40f89638df390b054d5142085af0", "Ab1dEf2hIj3lMn4p");
+        for key in [
+            format!(
+                "MTA1{}.GabCde.abc_Def-123abc_Def-123Ab12c",
+                "AbC1".repeat(5)
+            ),
+            format!("key-{hex}"),
+            format!("{hex}-us12"),
+            format!("SK{hex}"),
+            format!("AC{hex}"),
+            format!("abc8Q~{mixed}{mixed}xy"),
+            format!("dp.pt.{mixed}{mixed}{mixed}"),
+            format!("s.{mixed}{}", &mixed[..8]),
+            format!("secret_{mixed}{mixed}{}", &mixed[..11]),
+            format!("pat{}.{hex}{hex}", &mixed[..14]),
+            format!("sq0atp-{mixed}{}", &mixed[..6]),
+            format!("dt0c01.{mixed}{}.{mixed}{mixed}{mixed}{mixed}", &mixed[..8]),
+            format!("glc_{mixed}{mixed}/+=="),
+            format!("sntrys_{mixed}{mixed}{mixed}=_{mixed}"),
+            format!("HRKU-{hex}-{hex}"),
+            format!("fm2_{mixed}/+{mixed}{mixed}=="),
+            format!("AGE-SECRET-KEY-1{}", "QZ7".repeat(20)),
+        ] {
+            check(&format!("use '{key}' now"), "use '[redacted]' now");
+        }
+        for kept in [
+            format!("{hex} key-{}", &hex[1..]),
+            format!("build-{hex}-us1x"),
+            format!("a.{hex}.s.{} x", "abcdefgh".repeat(3)),
+            format!("secret_{}", "ab_".repeat(15)),
+            "s.replaceAllTheOldNames2x and Module.module.NotImplementedByThisClass1".to_owned(),
+            "fm2_tests_of_the_mode_in_words pat.abc AC/DC glc_in_words_of_some_length_and_more"
+                .to_owned(),
+            "cp abc8Q~ b~c ~/x 1Q~".to_owned(),
+        ] {
+            check(&kept, &kept);
+        }
     }
 
     /// Given addresses and card numbers, they are hidden; a number that fails the check stays.
@@ -649,6 +701,12 @@ mod tests {
             "set a_token ",
             "curl -b ",
             "a@b.",
+            "s.",
+            "secret_",
+            "Private-Lines: ",
+            "MTA1AbC1AbC1AbC1AbC1AbC1.GabCde.",
+            "a1-us1",
+            "8Q~",
             "%3D",
             "%25",
             "password%3D",

@@ -4,64 +4,104 @@ use std::ops::Range;
 
 use super::is_word;
 
-/// How keys of well-known services begin, and how many letters follow at least.
-const KEY_PREFIXES: [(&[u8], usize); 56] = [
-    (b"sk-", 16),
-    (b"sk_live_", 10),
-    (b"sk_test_", 10),
-    (b"rk_live_", 10),
-    (b"ghp_", 20),
-    (b"gho_", 20),
-    (b"ghu_", 20),
-    (b"ghs_", 20),
-    (b"ghr_", 20),
-    (b"github_pat_", 20),
-    (b"glpat-", 16),
-    (b"glrt-", 16),
-    (b"gldt-", 16),
-    (b"glptt-", 16),
-    (b"xox", 12),
-    (b"xapp-", 10),
-    (b"AKIA", 16),
-    (b"ASIA", 16),
-    (b"AIza", 30),
-    (b"ya29.", 20),
-    (b"GOCSPX-", 20),
-    (b"hf_", 30),
-    (b"tvly-", 16),
-    (b"gsk_", 30),
-    (b"xai-", 30),
-    (b"pplx-", 30),
-    (b"nvapi-", 30),
-    (b"fc-", 32),
-    (b"r8_", 30),
-    (b"lsv2_", 30),
-    (b"SG.", 20),
-    (b"npm_", 36),
-    (b"pypi-", 50),
-    (b"dop_v1_", 40),
-    (b"dckr_pat_", 20),
-    (b"shpat_", 30),
-    (b"ntn_", 40),
-    (b"lin_api_", 30),
-    (b"hvs.", 20),
-    (b"hvb.", 20),
-    (b"dapi", 32),
-    (b"sbp_", 30),
-    (b"sb_secret_", 20),
-    (b"glsa_", 30),
-    (b"ATATT3", 30),
-    (b"figd_", 30),
-    (b"tskey-", 16),
-    (b"whsec_", 20),
-    (b"NRAK-", 20),
-    (b"PMAK-", 30),
-    (b"pcsk_", 30),
-    (b"jina_", 30),
-    (b"csk-", 30),
-    (b"e2b_", 30),
-    (b"tgp_v1_", 30),
-    (b"AQ.", 30),
+/// What keys of a service are made of behind their beginning.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// Letters, digits, `_` and `-`, at least so many.
+    Plain,
+    /// The same and full stops.
+    Stops,
+    /// The same without full stops, with the signs of base64.
+    Base64,
+    /// So many hexadecimal digits and no more.
+    Hex,
+    /// So many letters of both cases and digits, and no more.
+    Mixed,
+}
+
+/// How keys of well-known services begin, how many signs follow at least, and which.
+const KEYS: [(&[u8], usize, Of); 81] = [
+    (b"sk-", 16, Of::Plain),
+    (b"sk_live_", 10, Of::Plain),
+    (b"sk_test_", 10, Of::Plain),
+    (b"rk_live_", 10, Of::Plain),
+    (b"ghp_", 20, Of::Plain),
+    (b"gho_", 20, Of::Plain),
+    (b"ghu_", 20, Of::Plain),
+    (b"ghs_", 20, Of::Plain),
+    (b"ghr_", 20, Of::Plain),
+    (b"github_pat_", 20, Of::Plain),
+    (b"glpat-", 16, Of::Plain),
+    (b"glrt-", 16, Of::Plain),
+    (b"gldt-", 16, Of::Plain),
+    (b"glptt-", 16, Of::Plain),
+    (b"xox", 12, Of::Plain),
+    (b"xapp-", 10, Of::Plain),
+    (b"AKIA", 16, Of::Plain),
+    (b"ASIA", 16, Of::Plain),
+    (b"AIza", 30, Of::Plain),
+    (b"ya29.", 20, Of::Stops),
+    (b"GOCSPX-", 20, Of::Plain),
+    (b"hf_", 30, Of::Plain),
+    (b"tvly-", 16, Of::Plain),
+    (b"gsk_", 30, Of::Plain),
+    (b"xai-", 30, Of::Plain),
+    (b"pplx-", 30, Of::Plain),
+    (b"nvapi-", 30, Of::Plain),
+    (b"fc-", 32, Of::Plain),
+    (b"r8_", 30, Of::Plain),
+    (b"lsv2_", 30, Of::Plain),
+    (b"SG.", 20, Of::Stops),
+    (b"npm_", 36, Of::Plain),
+    (b"pypi-", 50, Of::Plain),
+    (b"dop_v1_", 40, Of::Plain),
+    (b"dckr_pat_", 20, Of::Plain),
+    (b"shpat_", 30, Of::Plain),
+    (b"ntn_", 40, Of::Plain),
+    (b"lin_api_", 30, Of::Plain),
+    (b"hvs.", 20, Of::Stops),
+    (b"hvb.", 20, Of::Stops),
+    (b"dapi", 32, Of::Plain),
+    (b"sbp_", 30, Of::Plain),
+    (b"sb_secret_", 20, Of::Plain),
+    (b"glsa_", 30, Of::Plain),
+    (b"ATATT3", 30, Of::Plain),
+    (b"figd_", 30, Of::Plain),
+    (b"tskey-", 16, Of::Plain),
+    (b"whsec_", 20, Of::Plain),
+    (b"NRAK-", 20, Of::Plain),
+    (b"PMAK-", 30, Of::Plain),
+    (b"pcsk_", 30, Of::Plain),
+    (b"jina_", 30, Of::Plain),
+    (b"csk-", 30, Of::Plain),
+    (b"e2b_", 30, Of::Plain),
+    (b"tgp_v1_", 30, Of::Plain),
+    (b"AQ.", 30, Of::Stops),
+    (b"rk_test_", 10, Of::Plain),
+    (b"dor_v1_", 40, Of::Plain),
+    (b"shpss_", 30, Of::Plain),
+    (b"shpca_", 30, Of::Plain),
+    (b"shppa_", 30, Of::Plain),
+    (b"key-", 32, Of::Hex),
+    (b"SK", 32, Of::Hex),
+    (b"AC", 32, Of::Hex),
+    (b"dp.pt.", 40, Of::Stops),
+    (b"dp.st.", 40, Of::Stops),
+    (b"dp.ct.", 40, Of::Stops),
+    (b"dp.sa.", 40, Of::Stops),
+    (b"s.", 24, Of::Mixed),
+    (b"secret_", 43, Of::Mixed),
+    (b"sq0atp-", 20, Of::Plain),
+    (b"sq0csp-", 20, Of::Plain),
+    (b"dt0c01.", 24, Of::Stops),
+    (b"dt0s01.", 24, Of::Stops),
+    (b"dt0s16.", 24, Of::Stops),
+    (b"glc_", 30, Of::Base64),
+    (b"sntrys_", 40, Of::Base64),
+    (b"sntryu_", 40, Of::Plain),
+    (b"HRKU-", 36, Of::Plain),
+    (b"fm2_", 40, Of::Base64),
+    (b"AGE-SECRET-KEY-1", 58, Of::Plain),
 ];
 
 /// No key is shorter, unless a hyphen or a full stop follows its first word.
@@ -70,7 +110,7 @@ pub(super) const KEY_BYTES_MIN: usize = 18;
 /// In the first so many letters, a key has a digit or a capital: names in words, such as `sk-learn-pipelines`, have neither.
 const RANDOM_BYTES: usize = 32;
 
-/// Whether a word, and what follows it, may be the beginning of a key of [`KEY_PREFIXES`]: almost no word is.
+/// Whether a word, and what follows it, may be the beginning of a key of [`KEYS`]: almost no word is.
 #[inline]
 pub(super) fn may_be_key(bytes: &[u8], word: &Range<usize>) -> bool {
     let Some([first, second]) = bytes.get(word.start..word.start + 2) else {
@@ -80,14 +120,14 @@ pub(super) fn may_be_key(bytes: &[u8], word: &Range<usize>) -> bool {
         && (word.len() >= KEY_BYTES_MIN || matches!(bytes.get(word.end), Some(b'-' | b'.')))
 }
 
-/// For each first letter of one of [`KEY_PREFIXES`], which second letters there are: a bit of [`letter_bit`] each.
+/// For each first letter of one of [`KEYS`], which second letters there are: a bit of [`letter_bit`] each.
 static SECOND_LETTERS: [u32; 256] = second_letters();
 
 const fn second_letters() -> [u32; 256] {
     let mut letters = [0; 256];
     let mut at = 0;
-    while at < KEY_PREFIXES.len() {
-        let prefix = KEY_PREFIXES[at].0;
+    while at < KEYS.len() {
+        let prefix = KEYS[at].0;
         letters[prefix[0] as usize] |= letter_bit(prefix[1]);
         at += 1;
     }
@@ -101,20 +141,96 @@ const fn letter_bit(byte: u8) -> u32 {
 /// A key of a well-known service.
 pub(super) fn known_key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = &bytes[at..];
-    let (prefix, least) = KEY_PREFIXES
-        .iter()
-        .find(|(prefix, _)| rest.starts_with(prefix))?;
-    let has_stops = prefix.ends_with(b".");
-    let is_letter = |byte: &&u8| is_word(**byte) || **byte == b'-' || (has_stops && **byte == b'.');
+    let (prefix, least, of) = *KEYS.iter().find(|(prefix, ..)| rest.starts_with(prefix))?;
+    let is_letter = |byte: &&u8| match of {
+        Of::Plain => is_word(**byte) || **byte == b'-',
+        Of::Stops => is_word(**byte) || b"-.".contains(byte),
+        Of::Base64 => is_word(**byte) || b"-+/=".contains(byte),
+        Of::Hex => byte.is_ascii_hexdigit(),
+        Of::Mixed => byte.is_ascii_alphanumeric(),
+    };
     let body = &rest[prefix.len()..];
-    let is_long = body.iter().take(*least).filter(is_letter).count() == *least;
-    let mut first = body.iter().take_while(is_letter).take(RANDOM_BYTES);
-    let is_random = first.any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
-    if !is_long || !is_random {
+    let is_long = body.iter().take(least).filter(is_letter).count() == least;
+    let first = || body.iter().take_while(is_letter).take(RANDOM_BYTES);
+    let is_random = match of {
+        Of::Mixed => is_mixed(&body[..least.min(body.len())]),
+        _ => first().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase()),
+    };
+    let is_fixed = matches!(of, Of::Hex | Of::Mixed);
+    let is_over = |byte: &u8| !is_word(*byte);
+    if !is_long || !is_random || (is_fixed && !body.get(least).is_none_or(is_over)) {
         return None;
     }
     let length = prefix.len() + body.iter().take_while(is_letter).count();
     Some(at..at + length - usize::from(rest[length - 1] == b'.'))
+}
+
+/// Whether these are letters of both cases and digits: words have seldom all three.
+fn is_mixed(letters: &[u8]) -> bool {
+    letters.iter().any(u8::is_ascii_lowercase)
+        && letters.iter().any(u8::is_ascii_uppercase)
+        && letters.iter().any(u8::is_ascii_digit)
+}
+
+/// How many signs of a kind stand before a place, but none before the floor, and no more than are counted.
+fn before(bytes: &[u8], floor: usize, at: usize, most: usize, is: impl Fn(u8) -> bool) -> usize {
+    let signs = bytes[floor..at].iter().rev().take(most);
+    signs.take_while(|byte| is(**byte)).count()
+}
+
+/// How many signs of a kind stand at a place, and no more than are counted.
+fn count(bytes: &[u8], at: usize, most: usize, is: impl Fn(u8) -> bool) -> usize {
+    let signs = bytes.get(at..).unwrap_or_default().iter().take(most);
+    signs.take_while(|byte| is(**byte)).count()
+}
+
+/// A key of Mailchimp's, or of Mandrill's, around the hyphen of its end: 32 hexadecimal digits and `-us12`.
+pub(super) fn mailchimp_key(bytes: &[u8], at: usize, floor: usize) -> Option<Range<usize>> {
+    bytes[at..].strip_prefix(b"-us")?;
+    let digits = count(bytes, at + 3, 3, is_word);
+    let is_place = (1..=2).contains(&digits)
+        && bytes[at + 3..at + 3 + digits]
+            .iter()
+            .all(u8::is_ascii_digit);
+    let hex = before(bytes, floor, at, 33, |byte| byte.is_ascii_hexdigit());
+    let is_key = is_place && hex == 32 && before(bytes, floor, at, 33, is_word) == 32;
+    is_key.then(|| at - 32..at + 3 + digits)
+}
+
+/// A token of Airtable's, around its full stop.
+pub(super) fn airtable_token(bytes: &[u8], at: usize, floor: usize) -> Option<Range<usize>> {
+    let is_token = before(bytes, floor, at, 18, is_word) == 17
+        && bytes[at - 17..].starts_with(b"pat")
+        && count(bytes, at + 1, 64, |byte| byte.is_ascii_hexdigit()) == 64;
+    is_token.then(|| at - 17..at + 65)
+}
+
+/// A token of a bot of Discord's, around its first full stop: the bot's number in base64, a time, and a signature.
+pub(super) fn discord_token(bytes: &[u8], at: usize, floor: usize) -> Option<Range<usize>> {
+    if bytes.get(at + 7) != Some(&b'.') {
+        return None;
+    }
+    let is_letter = |byte: u8| is_word(byte) || byte == b'-';
+    let number = before(bytes, floor, at, 29, is_word);
+    let is_number = (22..=28).contains(&number) && b"MNO".contains(&bytes[at - number]);
+    let signed = count(bytes, at + 8, 45, is_letter);
+    let is_token = is_number
+        && count(bytes, at + 1, 6, is_letter) == 6
+        && (27..=44).contains(&signed)
+        && is_mixed(&bytes[at - number..at + 8 + signed]);
+    is_token.then_some(at - number..at + 8 + signed)
+}
+
+/// A secret of an application of Azure's, around its first tilde: three signs, a digit and `Q~`, and at least thirty more.
+pub(super) fn azure_secret(bytes: &[u8], at: usize, floor: usize) -> Option<Range<usize>> {
+    let from = at.checked_sub(5).filter(|from| *from >= floor)?;
+    let is_sign = |byte: u8| is_word(byte) || b"-.~".contains(&byte);
+    let length = count(bytes, at + 1, 40, is_sign);
+    let is_secret = bytes[at - 1] == b'Q'
+        && bytes[at - 2].is_ascii_digit()
+        && before(bytes, floor, at, 5, is_sign) == 5
+        && length >= 30;
+    is_secret.then_some(from..at + 1 + length)
 }
 
 /// A JSON web token: stretches of base64 with dots between, the first beginning with `{"` in base64. Where there is none, the
@@ -133,9 +249,13 @@ pub(super) fn web_token(bytes: &[u8], at: usize) -> Result<Range<usize>, usize> 
     }
 }
 
-/// A PEM block, to its last line or, where that is missing, to the end of the text.
+/// A PEM block, to its last line or, where that is missing, to the end of the text; and the lines of a private key of `PuTTY`'s.
 pub(super) fn pem(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = &text[at..];
+    if rest.starts_with("-Lines: ") && text[..at].ends_with("Private") {
+        let end = rest.find("Private-MAC: ").unwrap_or(rest.len());
+        return Some(at + 8..at + end);
+    }
     if !rest.starts_with("-----BEGIN ") {
         return None;
     }

@@ -9,7 +9,7 @@ const KEY_BYTES_MAX: usize = 64;
 const KEY_BYTES_MIN: usize = 3;
 
 /// A name that holds one of these names a secret.
-const SECRET_PARTS: [&[u8]; 23] = [
+const SECRET_PARTS: [&[u8]; 24] = [
     b"password",
     b"passwd",
     b"passphrase",
@@ -19,6 +19,7 @@ const SECRET_PARTS: [&[u8]; 23] = [
     b"accesskey",
     b"accountkey",
     b"authkey",
+    b"clientkey",
     b"encryptionkey",
     b"masterkey",
     b"privatekey",
@@ -198,6 +199,7 @@ mod tests {
             "card_pin",
             "smsOtp",
             "AccountKey",
+            "client-key-data",
             "Ocp-Apim-Subscription-Key",
             "PAGE_ACCESS_TOKEN",
             "nextcloud-token",
