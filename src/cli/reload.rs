@@ -34,8 +34,8 @@ pub(super) struct Reloader {
 }
 
 impl Reloader {
-    /// For a daemon that is told this, which is what the file said. Signals are heard from now on.
-    pub(super) fn new(sources: Sources, loaded: Loaded, read: String) -> std::io::Result<Self> {
+    /// For a daemon that is told this, which is what the file said, and that has heard signals since before it was read.
+    pub(super) fn new(sources: Sources, loaded: Loaded, read: String, signal: Hangup) -> Self {
         let once = match &sources.file {
             None => Some("the daemon was started without a file"),
             Some(_) if sources.is_read_once() => {
@@ -43,14 +43,14 @@ impl Reloader {
             }
             Some(_) => None,
         };
-        Ok(Self {
+        Self {
             sources: Arc::new(sources),
             loaded,
             seen: Ok(read.clone()),
             read: Ok(read),
             once,
-            signal: Hangup::listen()?,
-        })
+            signal,
+        }
     }
 
     /// Waits until the configuration has changed or is to be read again, and answers with what it says now. A mistake in it is
@@ -130,12 +130,13 @@ async fn beside<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) ->
     read.expect("reading does not panic, and nobody cancels it")
 }
 
+/// SIGHUP, from when it is listened for.
 #[cfg(unix)]
-struct Hangup(tokio::signal::unix::Signal);
+pub(super) struct Hangup(tokio::signal::unix::Signal);
 
 #[cfg(unix)]
 impl Hangup {
-    fn listen() -> std::io::Result<Self> {
+    pub(super) fn listen() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         signal(SignalKind::hangup()).map(Self)
     }
@@ -148,11 +149,11 @@ impl Hangup {
 }
 
 #[cfg(not(unix))]
-struct Hangup;
+pub(super) struct Hangup;
 
 #[cfg(not(unix))]
 impl Hangup {
-    fn listen() -> std::io::Result<Self> {
+    pub(super) fn listen() -> std::io::Result<Self> {
         Ok(Self)
     }
 

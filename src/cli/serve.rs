@@ -7,25 +7,28 @@ use std::pin::{Pin, pin};
 
 use super::ServeArgs;
 use super::failure::{Failure, say};
-use super::reload::Reloader;
+use super::ServeArgs;
+use super::reload::{Hangup, Reloader};
 use super::running::multithreaded;
 use crate::config::{self, Settings};
-use crate::daemon::{Daemon, reachable, shutdown};
+use crate::daemon::{Daemon, live_with_limits, reachable, shutdown};
 use crate::listener::Access;
 use crate::render::text::{Look, Paint};
 use crate::telemetry;
 
 pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let sources = args.sources();
-    // What changes from here on is noticed, however long the start takes.
-    let read = config::read(&sources)?;
-    let loaded = config::load_read(&read, &sources)?;
-    let settings = loaded.settings.clone();
-    let filter = std::env::var(telemetry::FILTER_VARIABLE).ok();
-    telemetry::start(settings.logs, filter.as_deref())?;
     multithreaded(async {
-        let reloader = Reloader::new(sources, loaded, read);
-        let reloader = reloader.map_err(|error| listening(&error))?;
+        // Before anything else: these signals are to end no daemon, however early they come.
+        let hangup = Hangup::listen().map_err(|error| listening(&error))?;
+        live_with_limits().map_err(|error| listening(&error))?;
+        let sources = args.sources();
+        // What changes from here on is noticed, however long the start takes.
+        let read = config::read(&sources)?;
+        let loaded = config::load_read(&read, &sources)?;
+        let settings = loaded.settings.clone();
+        let filter = std::env::var(telemetry::FILTER_VARIABLE).ok();
+        telemetry::start(settings.logs, filter.as_deref())?;
+        let reloader = Reloader::new(sources, loaded, read, hangup);
         let mut asked = pin!(asked(&settings)?);
         let daemon = tokio::select! {
             // What has begun by then is left as a crash would leave it, which the next start is made for.

@@ -44,6 +44,7 @@ mod tenants;
 use listeners::Listeners;
 pub(crate) use listeners::reachable;
 use metrics::Sources;
+pub(crate) use process::live_with_limits;
 use shutdown::{Rooms, Served};
 use tenants::shards_of;
 pub use tenants::{TENANTS, TenantServices};

@@ -1,10 +1,34 @@
-//! What the system knows of this process, where it says so (Linux).
+//! What the system knows of this process, where it says so (Linux), and what it is asked for.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Ticks of a second in which Linux counts processor time for programs, on every machine that Rust builds for.
 const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Has a write that would make a file longer than a limit allows fail, as on a full disk; else the system ends the process. And
+/// asks for as many open files as the process may have: the usual limit is one for programs that cannot have more.
+///
+/// # Errors
+/// When the system does not let the process listen for the signal.
+#[cfg(unix)]
+pub(crate) fn live_with_limits() -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let current = maximum;
+    // Where it is refused, what there is has to do.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
+    let signal = rustix::process::Signal::XFSZ.as_raw();
+    // What is set for it stays when nobody listens any more.
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(signal)).map(drop)
+}
+
+/// There are no such limits.
+#[cfg(not(unix))]
+pub(crate) fn live_with_limits() -> io::Result<()> {
+    Ok(())
+}
 
 /// Memory in use, in bytes.
 pub(super) fn resident_bytes() -> Option<u64> {

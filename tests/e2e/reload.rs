@@ -387,6 +387,22 @@ fn what_comes_through_a_pipe_is_read_once() {
     });
 }
 
+/// Given a signal to read the configuration again before it was read at all, as of a supervisor that starts and reloads at once,
+/// the daemon becomes ready.
+#[cfg(unix)]
+#[test]
+fn a_signal_before_the_configuration_is_read_ends_nothing() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let pipe = directory.path().join("eddy.yaml").display().to_string();
+    // Whoever opens a pipe for writing waits for its reader.
+    let before =
+        format!("mkfifo {pipe}; (exec 3>{pipe}; kill -HUP $$; sleep 0.2; echo '{{}}' >&3) &");
+    let before = format!("{before} true");
+    let data = directory.path().join("data");
+    let daemon = Daemon::start_under(&before, &data, free_port(), &["--config", &pipe]);
+    runtime().block_on(says(&daemon, "there is no configuration to read again"));
+}
+
 /// Given a file of the configuration that does not answer (a pipe that nobody writes stands for it), the log says that it is
 /// waited for, all signals meanwhile are one, and the daemon goes on once it answers. While it does not, the daemon hears that it
 /// is to stop, and leaves in time.

@@ -227,11 +227,10 @@ impl Setup {
     }
 }
 
-/// A daemon that is told by an error, and not by a signal, of a write that fails.
 fn started(directory: &Path, grpc: SocketAddr) -> Daemon {
     let config = directory.join("eddy.yaml").to_string_lossy().into_owned();
     let data = directory.join("data");
-    Daemon::start_under("trap '' XFSZ", &data, grpc, &["--config", &config])
+    Daemon::start_with(&data, grpc, &["--config", &config])
 }
 
 /// What the files of a directory take, while they come and go.

@@ -134,9 +134,9 @@ impl Daemon {
         Self::start_as(eddy(), data, grpc, arguments)
     }
 
-    /// Starts one that may write files of so many blocks, and is told of it by an error and not by a signal.
+    /// Starts one that may write files of so many blocks.
     pub(crate) fn start_limited(data: &Path, blocks: &str) -> Self {
-        let limit = format!("trap '' XFSZ; ulimit -S -f {blocks}");
+        let limit = format!("ulimit -S -f {blocks}");
         Self::start_under(&limit, data, free_port(), &[])
     }
 
