@@ -385,8 +385,7 @@ fn of_shards(settings: &Settings, of: usize) -> shard::Settings {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::OpenOptions;
-    use std::process::Command;
+    use std::fs::File;
     use std::thread;
 
     use futures_util::FutureExt;
@@ -395,31 +394,25 @@ mod tests {
     use crate::config::Sources;
 
     /// Given a store on a disk that hangs, whoever opens it anew keeps no thread from others: here the test would have none.
-    #[cfg(unix)]
     #[tokio::test]
     async fn a_disk_that_hangs_is_waited_for_aside() {
         let dir = tempfile::tempdir().unwrap();
         let settings = config::load(&Sources::apart(dir.path())).unwrap().settings;
         let exporters = export::make(Vec::new()).unwrap();
         let plan = Plan::of(&settings, &Tenant::default(), exporters, 1, u64::MAX);
-        // Whoever reads a pipe waits until somebody writes to it.
-        let format = plan.dir.join("FORMAT");
+        // Who has left the directory a moment ago, and still has its lock, is waited for.
         std::fs::create_dir_all(&plan.dir).unwrap();
-        assert!(
-            Command::new("mkfifo")
-                .arg(&format)
-                .status()
-                .unwrap()
-                .success()
-        );
-        let write = OpenOptions::new().write(true).clone();
-        let writing = thread::spawn(move || {
+        let lock = plan.dir.join("LOCK");
+        std::fs::write(&lock, format!("pid {}\n", std::process::id())).unwrap();
+        let held = File::open(lock).unwrap();
+        held.lock().unwrap();
+        let holding = thread::spawn(move || {
             thread::sleep(Duration::from_secs(1));
-            write.open(format).map(drop)
+            drop(held);
         });
-        let starting = Box::pin(plan.start_again(true));
+        let starting = Box::pin(plan.start_again(false));
         assert!(starting.now_or_never().is_none());
-        assert!(!writing.is_finished(), "it was waited for");
-        writing.join().unwrap().unwrap();
+        assert!(!holding.is_finished(), "it was waited for");
+        holding.join().unwrap();
     }
 }

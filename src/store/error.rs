@@ -73,6 +73,18 @@ pub enum StoreError {
         /// The refusal.
         source: Arc<io::Error>,
     },
+    /// A link leads nowhere: mount the disk that it leads to.
+    #[error(
+        "{} is a link to {}, which is not there; is its disk mounted?",
+        path.display(),
+        to.display()
+    )]
+    LeadsNowhere {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        to: PathBuf,
+    },
     /// One record is there and cannot be understood. The others are not affected.
     #[error("cannot read the {what} stored under {key}: {reason}")]
     Unreadable {
@@ -112,12 +124,11 @@ impl StoreError {
     /// Of a directory that cannot be made. Of a file, and of a link that leads nowhere, the system only says that there is
     /// something.
     pub(super) fn no_directory(dir: &Path, error: io::Error) -> Self {
-        let error = match fs::read_link(dir) {
-            Ok(to) if !dir.exists() => {
-                let why = format!("it is a link to {}, which is not there", to.display());
-                io::Error::new(error.kind(), why)
-            }
-            _ if error.kind() == io::ErrorKind::AlreadyExists => {
+        if let Err(nowhere) = leads_somewhere(dir) {
+            return nowhere;
+        }
+        let error = match error.kind() {
+            io::ErrorKind::AlreadyExists => {
                 io::Error::new(error.kind(), "it is there, and is no directory")
             }
             _ => error,
@@ -131,6 +142,7 @@ impl StoreError {
     pub fn is_disk_trouble(&self) -> bool {
         match self {
             Self::Io { source, .. } => is_disk_trouble(source),
+            Self::LeadsNowhere { .. } => true,
             Self::Failed {
                 is_disk_trouble, ..
             } => *is_disk_trouble,
@@ -162,6 +174,19 @@ impl StoreError {
                 reason,
             },
         }
+    }
+}
+
+/// Refuses a link to what is not there, or to itself.
+pub(super) fn leads_somewhere(path: &Path) -> Result<(), StoreError> {
+    match (fs::read_link(path), fs::metadata(path)) {
+        (Ok(to), Err(error)) if error.kind() != io::ErrorKind::PermissionDenied => {
+            Err(StoreError::LeadsNowhere {
+                path: path.to_owned(),
+                to,
+            })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) mod hashing;
 mod journal;
 mod keys;
 mod known;
+mod lengths;
 mod listing;
 mod lock;
 mod open;

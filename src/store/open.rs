@@ -19,6 +19,7 @@ use super::durable::{make_dir, sync_dir};
 use super::error::{StoreError, is_held};
 use super::journal::{Found, Reader};
 use super::keys;
+use super::lengths::{is_hollow, read_short};
 use super::lock::{LOCK, lock};
 use super::pieces::{self, SEGMENT_BYTES};
 use super::rebuild::{self, Rebuilt};
@@ -134,6 +135,12 @@ fn open_sound(dir: &Path, is_ours: bool, options: &Options) -> Result<Database, 
     if is_filled && !path.join(LOG).is_file() {
         return Err(damaged(dir, "the database is not there"));
     }
+    if is_hollow(&path.join(LOG)) {
+        return Err(damaged(
+            dir,
+            "next to nothing of the database is there, for its length",
+        ));
+    }
     // A first start that is cut short leaves nothing that could be damaged, and may be begun again as often as it likes.
     let _attempt = is_filled.then(|| Attempts::begin(dir, &path)).transpose()?;
     let db = open_database(dir, &path, options)?;
@@ -225,10 +232,11 @@ pub(super) fn says_format(dir: &Path) -> Result<bool, StoreError> {
         });
     }
     let path = dir.join(FORMAT);
-    let text = match fs::read(&path) {
+    let text = match read_short(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) if error.kind() == io::ErrorKind::IsADirectory => String::new(),
+        // It leads to itself.
+        Err(_) if path.is_symlink() => String::new(),
         Err(error) => return Err(StoreError::io("cannot read", path, error)),
     };
     let format = text.trim_end().strip_prefix(FORMAT_SIGN);

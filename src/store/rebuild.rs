@@ -14,7 +14,7 @@ use tracing::{error, info, warn};
 
 use super::bundles;
 use super::durable::{sync_all, sync_dir};
-use super::error::StoreError;
+use super::error::{StoreError, leads_somewhere};
 use super::keys;
 use super::lock::LOCK;
 use super::open::{
@@ -23,6 +23,7 @@ use super::open::{
 };
 use super::pieces::Writes;
 use super::records::decode_saved;
+use super::reserve::RESERVE;
 use super::snapshot;
 use super::{Mended, Options};
 
@@ -111,30 +112,59 @@ impl Mended {
     }
 }
 
-/// Sets aside what is no directory where the store needs one, or is one where it needs a file: it would be in the way for ever.
+/// Sets aside what is no directory where the store needs one, or no file where it needs a file: it would be in the way for ever,
+/// and whoever reads a pipe waits for ever. A link to a directory that is not there is refused: its disk may not be mounted.
 pub(super) fn make_way(dir: &Path) -> Result<(), StoreError> {
-    let database = dir.join(DATABASE);
+    let (database, snapshots) = (dir.join(DATABASE), snapshot::dir_of(dir));
+    let journal = database.join(JOURNAL);
     let needed = [
         (dir.join(LOCK), false),
         (dir.join(FORMAT), false),
-        (snapshot::dir_of(dir), true),
+        (dir.join(RESERVE), false),
+        (snapshots.clone(), true),
         (database.join(CONFIGURATION), false),
         (database.join(BLOBS), true),
-        (database.join(JOURNAL), true),
-        (database, true),
+        (journal.clone(), true),
+        (database.clone(), true),
     ];
     for (path, is_dir) in needed {
-        // What cannot be looked at for now may be sound.
-        let in_the_way = fs::metadata(&path).is_ok_and(|found| found.is_dir() != is_dir);
-        if !in_the_way {
-            continue;
+        let nowhere = leads_somewhere(&path);
+        let is_in_the_way = match fs::metadata(&path) {
+            Ok(found) if is_dir => !found.is_dir(),
+            Ok(found) => !found.is_file(),
+            Err(_) if is_dir => nowhere.map(|()| false)?,
+            // What cannot be looked at for now may be sound.
+            Err(_) => nowhere.is_err(),
+        };
+        if is_in_the_way {
+            set_apart(dir, &path, if is_dir { "a directory" } else { "a file" })?;
         }
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let to = dir.join(format!("{}-{name}", name_aside()));
-        fs::rename(&path, &to).map_err(|error| StoreError::io("cannot set aside", &path, error))?;
-        let needed = if is_dir { "a directory" } else { "a file" };
-        error!(path = %path.display(), set_aside = %to.display(), "it is not {needed} and was set aside");
     }
+    for folder in [&database, &journal, &snapshots] {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_file()) {
+                continue;
+            }
+            let path = entry.path();
+            match fs::metadata(&path) {
+                Ok(found) if !found.is_file() && !found.is_dir() => {
+                    set_apart(dir, &path, "a file")?;
+                }
+                Err(_) if *folder == journal || entry.file_name() == LOG => {
+                    leads_somewhere(&path)?;
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn set_apart(dir: &Path, path: &Path, needed: &str) -> Result<(), StoreError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let to = dir.join(format!("{}-{name}", name_aside()));
+    fs::rename(path, &to).map_err(|error| StoreError::io("cannot set aside", path, error))?;
+    error!(path = %path.display(), set_aside = %to.display(), "it is not {needed} and was set aside");
     Ok(())
 }
 

@@ -62,6 +62,32 @@ fn remove(directory: &Path) {
     }
 }
 
+/// Given a store behind a link whose disk is not mounted at the start, the daemon is alive and not ready, says why, and goes on
+/// with all that was acknowledged once it is.
+#[cfg(unix)]
+#[test]
+fn a_disk_that_is_not_mounted_at_the_start_is_waited_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
+    let data = path("data");
+    let daemon = Daemon::start(&data);
+    runtime().block_on(async {
+        let taken = Sender::new(daemon.grpc).traces(calls(1, 0, 5)).await;
+        taken.expect("taken");
+    });
+    daemon.kill_9();
+    moved(&data.join("store"), &path("disk"));
+    std::os::unix::fs::symlink(path("mounted"), data.join("store")).expect("a link");
+    let daemon = Daemon::start(&data);
+    is_not_ready(&daemon, "is its disk mounted?");
+    moved(&path("disk"), &path("mounted"));
+    let began = Instant::now();
+    while counted(&daemon, 1) != 5 {
+        assert!(began.elapsed() < SOON, "it does not go on");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// Given a data directory that is moved away under load and comes back, requests are refused for now meanwhile, readiness says
 /// why, and then it goes on, with all that was acknowledged. Given one that is removed, nothing is acknowledged any more, what the
 /// guard is asked and told counts as looked at by nobody, and none is begun until the daemon is started again.

@@ -15,9 +15,9 @@
 //! all was torn by a crash before anybody had been answered, and is left out.
 
 use std::collections::VecDeque;
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,9 @@ const POSITIONS_AHEAD: u64 = 1 << 32;
 /// How often the bytes of a segment may be hashed in the search for a record, all together. What merely looks like the head
 /// of one is rare, unless somebody has put it into what was recorded, to make each start long.
 const SEARCH_MAX: usize = 16;
+
+/// How much of a segment is read. None has as much, whatever its length says.
+const READ_BYTES_MAX: u64 = 256 << 20;
 
 const EXTENSION: &str = "log";
 
@@ -184,6 +187,8 @@ pub(in crate::store) struct Reader {
     /// The segment that is being read, and what is in it.
     segment: Segment,
     bytes: Vec<u8>,
+    /// Behind which there are only zeros, with which no record begins.
+    filled: usize,
     at: usize,
     /// Whether a record of this segment was told of.
     has_records: bool,
@@ -199,6 +204,7 @@ impl Reader {
             segments: segments(dir)?.into(),
             segment: Segment { number: 0, salt: 0 },
             bytes: Vec::new(),
+            filled: 0,
             at: 0,
             has_records: false,
             expected: start,
@@ -236,7 +242,7 @@ impl Reader {
             return Some(next);
         }
         let mut left = SEARCH_MAX * self.bytes.len();
-        for at in (self.at..self.bytes.len()).step_by(ALIGNMENT) {
+        for at in (self.at..self.filled).step_by(ALIGNMENT) {
             let Some(record) = self.record_at(at, positions.clone()) else {
                 continue;
             };
@@ -278,12 +284,17 @@ impl Iterator for Reader {
             self.segment = self.segments.pop_front()?;
             self.at = 0;
             self.has_records = false;
-            match fs::read(self.segment.path(&self.dir)) {
-                Ok(bytes) => self.bytes = bytes,
+            self.bytes.clear();
+            let file = File::open(self.segment.path(&self.dir));
+            let read = file.and_then(|file| file.take(READ_BYTES_MAX).read_to_end(&mut self.bytes));
+            match read {
+                Ok(_) => {}
                 // It was given up a moment ago: nobody needs it.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => self.bytes.clear(),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Some(Err(error)),
             }
+            let last = self.bytes.iter().rposition(|byte| *byte != 0);
+            self.filled = last.map_or(0, |last| last + 1);
         }
     }
 }

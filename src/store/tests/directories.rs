@@ -36,18 +36,125 @@ fn a_stale_lock_file_does_not_block() {
     assert_eq!(text, format!("pid {}\n", std::process::id()));
 }
 
-/// Given a link that leads nowhere in place of the directory, it is said to be one.
+/// Given a link that leads nowhere, or to itself, in place of the directory or of one within, it is said to be one, and waited for:
+/// nothing is changed, and what was committed is there when its disk is mounted.
 #[cfg(unix)]
-#[test]
-fn a_link_that_leads_nowhere_is_told_of() {
-    let dir = TempDir::new().unwrap();
-    let link = dir.path().join("data");
-    std::os::unix::fs::symlink("/nowhere/eddy", &link).unwrap();
-    let Err(StoreError::Io { source, .. }) = Store::open(&link, &options()) else {
-        panic!("there is no directory");
+#[tokio::test]
+async fn a_link_that_leads_nowhere_is_waited_for() {
+    use std::os::unix::fs::symlink;
+    for name in [
+        "data",
+        "data/store",
+        "data/snapshots",
+        "data/store/journal",
+        "data/store/db",
+    ] {
+        let dir = TempDir::new().unwrap();
+        let (data, link) = (dir.path().join("data"), dir.path().join(name));
+        let store = open(&data);
+        store.commit(idle("run", 1)).await.unwrap();
+        store.close().await.unwrap();
+        fs::create_dir_all(data.join("snapshots")).unwrap();
+        let (disk, mounted) = (dir.path().join("disk"), dir.path().join("mounted"));
+        fs::rename(&link, &disk).unwrap();
+        for to in [&mounted, &link] {
+            let _ = fs::remove_file(&link);
+            symlink(to, &link).unwrap();
+            let refused = Store::open(&data, &options()).err().unwrap();
+            assert!(refused.is_disk_trouble(), "{name}: {refused}");
+            assert!(
+                refused.to_string().ends_with("is its disk mounted?"),
+                "{refused}"
+            );
+        }
+        fs::remove_file(&link).unwrap();
+        symlink(&mounted, &link).unwrap();
+        fs::rename(&disk, &mounted).unwrap();
+        assert_eq!(replayed(&open(&data)).len(), 1, "{name}");
+    }
+}
+
+/// Given a pipe, a socket, or a link that leads nowhere or to itself in place of a file, it is set aside, nobody waits for it, and
+/// what was committed is there, but for what it held.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_no_file_is_set_aside() {
+    use std::os::unix::{fs::symlink, net::UnixListener};
+    let pipe = |path: &Path| {
+        let made = std::process::Command::new("mkfifo").arg(path).status();
+        assert!(made.unwrap().success());
     };
-    let told = source.to_string();
-    assert_eq!(told, "it is a link to /nowhere/eddy, which is not there");
+    let kinds: [&dyn Fn(&Path); 4] = [
+        &pipe,
+        &|path| drop(UnixListener::bind(path).unwrap()),
+        &|path| symlink("/nowhere/eddy", path).unwrap(),
+        &|path| symlink(path, path).unwrap(),
+    ];
+    for (name, kinds) in [
+        ("LOCK", &kinds[..]),
+        ("FORMAT", &kinds),
+        ("RESERVE", &kinds),
+        ("store/conf", &kinds),
+        ("store/db", &kinds[..2]),
+        ("store/OPENING", &kinds[..2]),
+        ("snapshots/00000007.snapshot", &kinds[..2]),
+        ("journal", &kinds[..2]),
+    ] {
+        for make in kinds {
+            let dir = TempDir::new().unwrap();
+            let store = open(dir.path());
+            store.commit(idle("run", 1)).await.unwrap();
+            store.close().await.unwrap();
+            fs::create_dir_all(dir.path().join("snapshots")).unwrap();
+            let path = match name {
+                "journal" => journal_file(dir.path()),
+                name => dir.path().join(name),
+            };
+            let _ = fs::remove_file(&path);
+            make(&path);
+            let store = open(dir.path());
+            assert_eq!(
+                replayed(&store).len(),
+                usize::from(name != "journal"),
+                "{name}"
+            );
+            store.commit(idle("run", 1)).await.unwrap();
+            store.close().await.unwrap();
+            let names = fs::read_dir(dir.path()).unwrap().flatten();
+            let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+            assert!(
+                names.into_iter().any(|name| name.starts_with("damaged-")),
+                "{name}"
+            );
+        }
+    }
+}
+
+/// The first file of the journal.
+fn journal_file(dir: &Path) -> PathBuf {
+    let mut files = fs::read_dir(dir.join("store/journal")).unwrap();
+    files.next().unwrap().unwrap().path()
+}
+
+/// Given files that are far longer than what is in them, they are read no further than ours are long, and what was committed is
+/// there; the database is set aside instead of being filled.
+#[cfg(unix)]
+#[tokio::test]
+async fn files_of_absurd_lengths_are_not_read() {
+    const LENGTH: u64 = 40 << 30;
+    for name in ["FORMAT", "store/db", "journal"] {
+        let dir = TempDir::new().unwrap();
+        let store = open(dir.path());
+        store.commit(idle("run", 1)).await.unwrap();
+        store.close().await.unwrap();
+        let path = match name {
+            "journal" => journal_file(dir.path()),
+            name => dir.path().join(name),
+        };
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(LENGTH).unwrap();
+        assert_eq!(replayed(&open(dir.path())).len(), 1, "{name}");
+    }
 }
 
 /// Given a directory with other people's files, it is refused and left as it was.

@@ -187,10 +187,9 @@ async fn a_snapshot_that_cannot_be_read_is_waited_for() {
         fs::rename(&unread, &aside).unwrap();
         // What leads to itself can be read by nobody, however many rights they have.
         std::os::unix::fs::symlink(&unread, &unread).unwrap();
-        let Err(error @ StoreError::Io { .. }) = Store::open(dir.path(), &options()) else {
-            panic!("something was made of what is older");
-        };
-        assert!(error.to_string().contains("snapshots"), "{error}");
+        let refused = Store::open(dir.path(), &options()).err();
+        let told = refused.map(|error| error.to_string());
+        assert!(told.is_some_and(|told| told.contains("snapshots")));
         fs::remove_file(&unread).unwrap();
         fs::rename(&aside, &unread).unwrap();
     }
