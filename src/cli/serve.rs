@@ -7,7 +7,6 @@ use std::pin::{Pin, pin};
 
 use super::ServeArgs;
 use super::failure::{Failure, say};
-use super::ServeArgs;
 use super::reload::{Hangup, Reloader};
 use super::running::multithreaded;
 use crate::config::{self, Settings};

@@ -18,18 +18,22 @@ pub(super) struct Listeners {
 }
 
 impl Listeners {
-    pub(super) async fn open(settings: &Settings) -> Result<Self, StartError> {
+    /// So many tenants are behind them.
+    pub(super) async fn open(settings: &Settings, tenants: usize) -> Result<Self, StartError> {
         let grpc = Endpoint {
+            tenants,
             what: "OTLP/gRPC",
             flag: "--otlp-grpc",
             key: "receivers.otlp.protocols.grpc",
         };
         let http = Endpoint {
+            tenants,
             what: "OTLP/HTTP",
             flag: "--otlp-http",
             key: "receivers.otlp.protocols.http",
         };
         let api = Endpoint {
+            tenants,
             what: "the API",
             flag: "--api",
             key: "service.api",
@@ -44,6 +48,19 @@ impl Listeners {
             },
             api: api.listen(settings.api, &settings.api_access).await?,
         })
+    }
+
+    /// Says where the process may open so few files that a handful of clients keep all others out.
+    pub(super) fn warn_if_few(&self) {
+        const FEW: usize = 16;
+        let connections = self.api.connections().most();
+        if connections < FEW {
+            tracing::warn!(
+                connections,
+                "the process may open so few files that each address has room for no more connections than these, and the stores \
+                 of many tenants may find none: raise its limit (`ulimit -n`, `LimitNOFILE` of systemd)"
+            );
+        }
     }
 
     /// The address of the API as commands on this machine take it.
@@ -80,6 +97,7 @@ pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
 
 /// What is served at an address, and how the configuration calls it.
 struct Endpoint {
+    tenants: usize,
     what: &'static str,
     flag: &'static str,
     key: &'static str,
@@ -87,7 +105,12 @@ struct Endpoint {
 
 impl Endpoint {
     async fn listen(&self, address: SocketAddr, access: &Access) -> Result<Listener, StartError> {
-        let Self { what, flag, key } = *self;
+        let Self {
+            tenants,
+            what,
+            flag,
+            key,
+        } = *self;
         let listener = TcpListener::bind(address).await;
         let listener = listener.map_err(|source| StartError::Listen {
             what,
@@ -99,6 +122,8 @@ impl Endpoint {
         if !access.tokens.is_empty() && access.tls.is_none() && !address.ip().is_loopback() {
             tracing::warn!(%address, "tokens for {what} travel without encryption; `{key}.tls` sets certificates");
         }
-        Listener::new(listener, access).map_err(|fault| StartError::Access { key, fault })
+        let listener = Listener::new(listener, access);
+        let listener = listener.map_err(|fault| StartError::Access { key, fault })?;
+        Ok(listener.before_tenants(tenants))
     }
 }

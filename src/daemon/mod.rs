@@ -137,14 +137,21 @@ impl Daemon {
     /// When an address is taken, the store cannot be opened or read, or an exporter's settings do not work.
     pub async fn start(settings: &Settings) -> Result<Self, StartError> {
         let began = Instant::now();
-        let listeners = Listeners::open(settings).await?;
+        let tenants = tenants::named(settings);
+        let listeners = Listeners::open(settings, tenants.len()).await?;
+        listeners.warn_if_few();
         for file in &settings.secret_files {
             secrets::warn_if_public(file);
         }
         let memory_limit = memory::limit(settings);
         let cache_bytes_max = memory::cache_bytes(memory_limit);
-        let tenants =
-            tenants::open(settings, &listeners.commands_api(settings), cache_bytes_max).await?;
+        let tenants = tenants::open(
+            settings,
+            &tenants,
+            &listeners.commands_api(settings),
+            cache_bytes_max,
+        )
+        .await?;
         let forwards = forward::start(settings.forwards.clone())?;
         let traces = settings.own_spans.clone().map(Traces::start).transpose()?;
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));

@@ -210,12 +210,8 @@ async fn is_well(shards: &Shards, look: u64) -> bool {
     shards.is_ready() && looked.await.unwrap_or(true)
 }
 
-/// Starts each tenant that a token names, and the default one, which comes first: its directory holds the others.
-pub(super) async fn open(
-    settings: &Settings,
-    api: &str,
-    cache_bytes_max: u64,
-) -> Result<BTreeMap<Tenant, TenantServices>, StartError> {
+/// Each tenant that a token names, and the default one, which comes first: its directory holds the others.
+pub(super) fn named(settings: &Settings) -> BTreeSet<Tenant> {
     let accesses = [
         &settings.otlp_grpc_access,
         &settings.otlp_http_access,
@@ -224,8 +220,18 @@ pub(super) async fn open(
     let credentials = accesses.iter().flat_map(|access| &access.tokens);
     let mut tenants: BTreeSet<Tenant> = credentials.map(|one| one.tenant.clone()).collect();
     tenants.insert(Tenant::default());
+    tenants
+}
+
+/// Starts these.
+pub(super) async fn open(
+    settings: &Settings,
+    tenants: &BTreeSet<Tenant>,
+    api: &str,
+    cache_bytes_max: u64,
+) -> Result<BTreeMap<Tenant, TenantServices>, StartError> {
     let mut services = BTreeMap::new();
-    for tenant in &tenants {
+    for tenant in tenants {
         let exporters = export::make(exporters_of(settings, tenant, api))?;
         let plan = Plan::of(settings, tenant, exporters, tenants.len(), cache_bytes_max);
         services.insert(tenant.clone(), plan.open().await?);

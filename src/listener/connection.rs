@@ -285,7 +285,7 @@ mod tests {
     async fn an_answer_waits_for_others_that_come_soon() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let _other_end = TcpStream::connect(listener.local_addr().unwrap()).await;
-        let connections = ConnectionLimit::of(&listener);
+        let connections = ConnectionLimit::of(&listener, 1);
         let (permit, opening) = (connections.admit().await, connections.opening());
         let connection = begin(
             accept(&listener, &Throttle::default()).await,

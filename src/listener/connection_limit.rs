@@ -22,6 +22,9 @@ const CONNECTIONS_MAX: usize = 1024;
 /// File descriptors that are left to the store, exporters and threads.
 const FILES_KEPT: usize = 64;
 
+/// The same for each further tenant. A store that works has four or five open, and more for a moment.
+const FILES_KEPT_OF_TENANT: usize = 8;
+
 /// Listeners that share the others.
 const LISTENERS: usize = 3;
 
@@ -51,10 +54,13 @@ struct Openings {
 }
 
 impl ConnectionLimit {
-    /// As many as the process's limits allow.
-    pub(super) fn of(listener: &TcpListener) -> Arc<Self> {
+    /// As many as the process's limits allow beside so many tenants.
+    pub(super) fn of(listener: &TcpListener, tenants: usize) -> Arc<Self> {
         let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-        Self::with(connections_max(&limits), listener.local_addr().ok())
+        Self::with(
+            connections_max(&limits, tenants),
+            listener.local_addr().ok(),
+        )
     }
 
     /// So many.
@@ -70,7 +76,8 @@ impl ConnectionLimit {
     }
 
     /// How many there may be at once.
-    pub(super) fn most(&self) -> usize {
+    #[must_use]
+    pub fn most(&self) -> usize {
         self.most
     }
 
@@ -157,13 +164,14 @@ impl Drop for Opening {
 
 /// Connections at once, of one listener, under these limits (as Linux shows them): a store that has no file descriptor left can
 /// begin no file.
-fn connections_max(limits: &str) -> usize {
+fn connections_max(limits: &str, tenants: usize) -> usize {
     let line = limits
         .lines()
         .find_map(|line| line.strip_prefix("Max open files"));
     let files = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     let files: usize = files.unwrap_or(FILES_USUAL);
-    (files.saturating_sub(FILES_KEPT) / LISTENERS).clamp(1, CONNECTIONS_MAX)
+    let kept = FILES_KEPT + FILES_KEPT_OF_TENANT * tenants.saturating_sub(1);
+    (files.saturating_sub(kept) / LISTENERS).clamp(1, CONNECTIONS_MAX)
 }
 
 #[cfg(test)]
@@ -179,9 +187,16 @@ mod tests {
                  Max open files            {files}                  524288               files     \n"
             )
         };
-        for (files, most) in [("256", 64), ("1024", 320), ("20000", 1024), ("50", 1)] {
-            assert_eq!(connections_max(&limits(files)), most, "{files}");
+        for (files, tenants, most) in [
+            ("256", 1, 64),
+            ("1024", 1, 320),
+            ("20000", 1, 1024),
+            ("50", 1, 1),
+            ("1024", 64, 152),
+            ("256", 64, 1),
+        ] {
+            assert_eq!(connections_max(&limits(files), tenants), most, "{files}");
         }
-        assert_eq!(connections_max(""), 320);
+        assert_eq!(connections_max("", 1), 320);
     }
 }

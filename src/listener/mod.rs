@@ -102,7 +102,7 @@ impl Listener {
     /// When a certificate, a key or a token cannot be read.
     pub fn new(socket: TcpListener, access: &Access) -> Result<Self, Fault> {
         Ok(Self {
-            connections: ConnectionLimit::of(&socket),
+            connections: ConnectionLimit::of(&socket, 1),
             socket,
             tls: access
                 .tls
@@ -112,6 +112,15 @@ impl Listener {
                 .map(Arc::new),
             tokens: Tokens::read(&access.tokens)?,
         })
+    }
+
+    /// The same before so many tenants, whose stores need files of their own.
+    #[must_use]
+    pub fn before_tenants(self, tenants: usize) -> Self {
+        Self {
+            connections: ConnectionLimit::of(&self.socket, tenants),
+            ..self
+        }
     }
 
     /// Where it is.
@@ -151,7 +160,7 @@ impl From<TcpListener> for Listener {
     /// A listener that asks nothing.
     fn from(socket: TcpListener) -> Self {
         Self {
-            connections: ConnectionLimit::of(&socket),
+            connections: ConnectionLimit::of(&socket, 1),
             socket,
             tls: None,
             tokens: Tokens::default(),

@@ -316,6 +316,26 @@ fn slow_peers_hold_up_nobody() {
     println!("{:.0} MiB after", comes_back_to(&mut client, before));
 }
 
+/// Given a process that may open few files but is allowed more, it takes these, and each address has as many connections as it may;
+/// given one that is allowed no more, the log says so at the start.
+#[cfg(target_os = "linux")]
+#[test]
+fn few_files_are_made_more_or_told_of() {
+    for (limit, is_told) in [("ulimit -S -n 64", false), ("ulimit -n 64", true)] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let daemon = Daemon::start_under(limit, directory.path(), free_port(), &[]);
+        let said = daemon.stderr.lock().expect("whole").clone();
+        assert_eq!(said.contains("may open so few files"), is_told, "{said}");
+        let limits = std::fs::read_to_string(format!("/proc/{}/limits", daemon.pid()));
+        let limits = limits.expect("it runs");
+        let line = limits
+            .lines()
+            .find(|line| line.starts_with("Max open files"));
+        let words: Vec<_> = line.expect("it has one").split_whitespace().collect();
+        assert_eq!(words[3], words[4], "{line:?}");
+    }
+}
+
 /// Given a daemon that may open 256 files, and 450 peers that connect and say nothing, the store goes on and who is connected
 /// is served; when they are gone, everybody is.
 #[cfg(target_os = "linux")]
