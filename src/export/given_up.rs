@@ -1,4 +1,5 @@
-//! Alerts that an exporter has given up, or verdicts of the guard, and how many of them the log has not told of yet.
+//! What an exporter has given up, be it alerts, verdicts of the guard or requests to pass on, and how much of it the log has not
+//! told of yet.
 //!
 //! Whoever gives something up adds it. The first is told of at once, and what follows a minute later at the earliest, with the
 //! number of all since the line before, a line for each reason: nobody is left to find a loss in the metrics alone, and a
@@ -19,6 +20,12 @@ const OTHERS: &str = "for other reasons";
 pub(super) enum Item {
     Alerts,
     Verdicts,
+    /// Requests to pass on, for which there was no room.
+    Dropped,
+    /// The same that the upstream refused, or did not take in time.
+    Requests,
+    /// Spans, log records and data points of requests that the upstream took.
+    LeftOut,
 }
 
 /// What one exporter has given up.
@@ -70,7 +77,7 @@ impl GivenUp {
         }
     }
 
-    fn tell(&mut self) {
+    pub(super) fn tell(&mut self) {
         let exporter = &self.exporter;
         for (reason, lost) in std::mem::take(&mut self.untold) {
             self.told = Some(Instant::now());
@@ -86,6 +93,24 @@ impl GivenUp {
                     verdicts = lost,
                     reason,
                     "verdicts of the guard are lost to their receiver: look whether it is there, and what it has against them"
+                ),
+                Item::Dropped => tracing::error!(
+                    exporter,
+                    dropped = lost,
+                    reason,
+                    "requests are not passed on, and this upstream misses them (`queue_mib` sets the size of its queue)"
+                ),
+                Item::Requests => tracing::error!(
+                    exporter,
+                    requests = lost,
+                    reason,
+                    "requests could not be passed on and are given up: look what the backend has against them"
+                ),
+                Item::LeftOut => tracing::error!(
+                    exporter,
+                    items = lost,
+                    reason,
+                    "the backend took requests but for some items: look what it has against them"
                 ),
             }
         }

@@ -105,16 +105,21 @@ fn a_dead_backend_is_nobody_elses_trouble() {
     assert!(daemon.wait().success());
     assert!(began.elapsed().as_secs() < 10);
     let said = daemon.stderr.lock().expect("whole");
-    // One while they wait, and one when they no longer do.
-    for line in [
-        "could not be passed on; it waits",
-        "could not be passed on; what was not taken is given up",
-    ] {
-        assert_eq!(said.matches(line).count(), 1, "{said}");
-    }
+    let waits = "could not be passed on; it waits";
+    assert_eq!(said.matches(waits).count(), 1, "{said}");
+    // One of the first, and one of the rest when it leaves.
+    let lines = said.lines().filter(|line| line.contains("are given up"));
+    let number = |line: &str| {
+        let number = line.split_once(" requests=")?.1.split_whitespace().next()?;
+        number.parse::<usize>().ok()
+    };
+    let numbers: Vec<_> = lines.map(number).collect();
+    let all = numbers.iter().copied().sum::<Option<usize>>();
+    assert_eq!(all, Some(requests.len() + 40), "{said}");
 }
 
-/// Given a backend that takes a request but for one span, the page of metrics tells of the span.
+/// Given a backend that takes a request but for one span, the page of metrics and the log tell of the span, and of no request that
+/// is given up.
 #[test]
 fn what_a_backend_leaves_out_is_counted() {
     let data = tempfile::tempdir().expect("a temporary directory");
@@ -133,6 +138,9 @@ fn what_a_backend_leaves_out_is_counted() {
         until(sent).await;
     });
     assert_eq!(metric(&daemon, "eddy_forward_refused_items_total"), 1);
+    let said = daemon.stderr.lock().expect("whole");
+    assert!(said.contains("but for some items"), "{said}");
+    assert!(!said.contains("given up"), "{said}");
 }
 
 /// Given a backend for the daemon's own spans, it gets turns with their commits and attempts to deliver alerts, with numbers

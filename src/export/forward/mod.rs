@@ -151,7 +151,9 @@ impl Forwards {
         // What was not done in time is counted as waiting below.
         let _ = timeout_at(deadline, self.tasks.wait()).await;
         self.stop.cancel();
-        for ForwardStatus { name, progress } in self.status() {
+        for sender in &*self.senders {
+            sender.tell_losses();
+            let ForwardStatus { name, progress } = sender.status();
             if progress.queued > 0 {
                 tracing::warn!(
                     exporter = name,

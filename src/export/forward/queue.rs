@@ -3,7 +3,7 @@
 //! A request pays for its bytes when it is put in and gets them back when it is settled, so that the bound holds for what
 //! waits and what is being sent together. What finds no room is dropped: the oldest are the nearest to their goal.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::upstream::Upstream;
 use super::{ForwardProgress, ForwardStatus};
+use crate::export::given_up::{GivenUp, Item};
 use crate::export::retry::Attempts;
 use crate::export::settings::{ForwardSettings, Retry, SettingsError};
 use crate::export::{Delivery, shortened};
@@ -91,6 +92,11 @@ impl QueueSender {
         }
     }
 
+    /// Has the log say what it does not say yet of what is lost.
+    pub(super) fn tell_losses(&self) {
+        self.record.losses().tell(GivenUp::tell);
+    }
+
     pub(super) fn status(&self) -> ForwardStatus {
         ForwardStatus {
             name: self.record.name.clone(),
@@ -138,6 +144,7 @@ impl Senders {
     async fn settle(&self, waiting: Waiting) {
         self.deliver(&waiting).await;
         self.record.update(|progress| progress.queued -= 1);
+        self.record.losses().tell(GivenUp::tell_if_due);
     }
 
     async fn deliver(&self, waiting: &Waiting) {
@@ -148,10 +155,8 @@ impl Senders {
             let (reason, after) = match answer {
                 Delivery::Taken => return self.record.update(|progress| progress.sent += 1),
                 Delivery::Partly { refused, reason } => {
-                    return self.record.lost(&reason, |progress| {
-                        progress.sent += 1;
-                        progress.items_refused += refused;
-                    });
+                    self.record.left_out(refused, &reason);
+                    return self.record.update(|progress| progress.sent += 1);
                 }
                 Delivery::Refused { reason } => {
                     return self.record.lost(&reason, |progress| progress.refused += 1);
@@ -172,29 +177,52 @@ impl Senders {
 struct Record {
     name: String,
     trouble: Mutex<Trouble>,
+    /// Apart from the numbers: whoever holds it may wait for the log.
+    losses: Mutex<Losses>,
 }
 
 #[derive(Default)]
 struct Trouble {
     progress: ForwardProgress,
-    /// A full queue.
-    full_logged: Throttle,
     /// Requests that wait to be sent again.
     kept_logged: Throttle,
-    /// A loss. It is news also where a request that waits has just been told of.
-    loss_logged: Throttle,
+}
+
+/// What the log is told of losses, each kind by itself, also where a request that waits has just been told of.
+struct Losses {
+    dropped: GivenUp,
+    requests: GivenUp,
+    left_out: GivenUp,
+}
+
+impl Losses {
+    fn tell(&mut self, tell: fn(&mut GivenUp)) {
+        for kind in [&mut self.dropped, &mut self.requests, &mut self.left_out] {
+            tell(kind);
+        }
+    }
 }
 
 impl Record {
     fn new(name: String) -> Self {
+        let losses = Losses {
+            dropped: GivenUp::new(&name, Item::Dropped),
+            requests: GivenUp::new(&name, Item::Requests),
+            left_out: GivenUp::new(&name, Item::LeftOut),
+        };
         Self {
             name,
             trouble: Mutex::default(),
+            losses: Mutex::new(losses),
         }
     }
 
-    fn trouble(&self) -> std::sync::MutexGuard<'_, Trouble> {
+    fn trouble(&self) -> MutexGuard<'_, Trouble> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn losses(&self) -> MutexGuard<'_, Losses> {
+        self.losses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn update(&self, change: impl FnOnce(&mut ForwardProgress)) {
@@ -202,17 +230,9 @@ impl Record {
     }
 
     fn dropped(&self) {
-        let mut trouble = self.trouble();
-        trouble.progress.dropped += 1;
-        let dropped = trouble.progress.dropped;
-        if trouble.full_logged.is_due() {
-            drop(trouble);
-            tracing::error!(
-                exporter = self.name,
-                dropped,
-                "the queue to the upstream is full: requests are not passed on (`queue_mib` sets its size)"
-            );
-        }
+        self.update(|progress| progress.dropped += 1);
+        let reason = "the queue to the upstream is full".to_owned();
+        self.losses().dropped.add(1, reason);
     }
 
     /// Counts an attempt that failed and is repeated.
@@ -233,51 +253,59 @@ impl Record {
         }
     }
 
-    /// Counts what the upstream will not get.
+    /// Counts a request that the upstream will not get.
     fn lost(&self, reason: &str, count: impl FnOnce(&mut ForwardProgress)) {
+        let reason = self.failed(reason, count);
+        self.losses().requests.add(1, reason);
+    }
+
+    /// Counts what the upstream left out of a request that it took.
+    fn left_out(&self, items: u64, reason: &str) {
+        let reason = self.failed(reason, |progress| progress.items_refused += items);
+        self.losses().left_out.add(items, reason);
+    }
+
+    fn failed(&self, reason: &str, count: impl FnOnce(&mut ForwardProgress)) -> String {
         let reason = shortened(reason);
-        let mut trouble = self.trouble();
-        trouble.progress.last_error = Some(reason.clone());
-        count(&mut trouble.progress);
-        let progress = trouble.progress.clone();
-        if trouble.loss_logged.is_due() {
-            drop(trouble);
-            tracing::error!(
-                exporter = self.name,
-                reason,
-                refused = progress.refused,
-                given_up = progress.given_up,
-                items_refused = progress.items_refused,
-                "a request could not be passed on; what was not taken is given up: look what the backend has against it"
-            );
-        }
+        self.update(|progress| {
+            progress.last_error = Some(reason.clone());
+            count(progress);
+        });
+        reason
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::export::samples::Log;
 
-    // Given a request that waits to be sent again, another's loss within the same minute is told of all the same, and counted.
+    // Given a request that waits to be sent again, another's loss within the same minute is told of all the same; what is lost
+    // behind that is told of at the end, each kind by itself with its number.
     #[test]
     fn a_loss_is_told_of_beside_what_waits() {
         let log = Log::default();
         let _reading = log.read();
         let record = Record::new("backend".to_owned());
         record.kept("it is away");
-        for _ in 0..2 {
+        for _ in 0..3 {
             record.kept("it is away");
             record.lost("it is too large", |progress| progress.refused += 1);
+            record.dropped();
+            record.left_out(5, "it is old");
         }
+        record.losses().tell(GivenUp::tell);
         let lines = log.lines();
-        let told = |part: &str| {
-            let told = lines
-                .iter()
-                .filter(|line| line["message"].to_string().contains(part));
-            told.count()
+        let told = |part: &str, number: &str| -> Vec<u64> {
+            let is_told = |line: &&Value| line["message"].to_string().contains(part);
+            let lines = lines.iter().filter(is_told);
+            lines.map(|line| line[number].as_u64().unwrap()).collect()
         };
-        assert_eq!((told("sent again"), told("given up")), (1, 1), "{lines:?}");
-        assert_eq!(lines[1]["refused"], 1, "{lines:?}");
+        assert_eq!(told("sent again", "queued"), [0], "{lines:?}");
+        assert_eq!(told("given up", "requests"), [1, 2], "{lines:?}");
+        assert_eq!(told("misses them", "dropped"), [1, 2], "{lines:?}");
+        assert_eq!(told("but for some items", "items"), [5, 10], "{lines:?}");
     }
 }
