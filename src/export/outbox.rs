@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::given_up::{GivenUp, Item};
@@ -142,14 +143,21 @@ impl Outbox {
                     return true;
                 }
             }
-            self.note_failure(&reason);
             let Some(wait) = attempts.next_wait(after).filter(|_| !last_attempt) else {
+                self.note_failure(&reason, None);
                 return false;
             };
-            let wait = wait.min(self.tried.left());
+            let next = Instant::now() + wait.min(self.tried.left());
             self.exporter.update(|progress| progress.retries += 1);
-            let leaving = self.leaving.cancelled();
-            let _ = tokio::time::timeout(wait, leaving).await;
+            let leaving = self.leaving.clone();
+            if let Some(due) = self
+                .note_failure(&reason, Some(next))
+                .filter(|due| *due < next)
+            {
+                let _ = timeout_at(due, leaving.cancelled()).await;
+                self.note_failure(&reason, Some(next));
+            }
+            let _ = timeout_at(next, leaving.cancelled()).await;
         }
     }
 
@@ -257,21 +265,27 @@ impl Outbox {
         }
     }
 
-    /// Logs a failure where it is news, once a minute at most; a receiver that is away for a day fails many hundred times, with
-    /// the same words or with others each time.
-    fn note_failure(&mut self, reason: &str) {
+    /// Logs a failure where it is news, once a minute at most, with when alerts are sent again; a receiver that is away for a day
+    /// fails many hundred times, with the same words or with others each time. The answer is when it may be logged, where it is
+    /// news and the minute is not over.
+    fn note_failure(&mut self, reason: &str, next: Option<Instant>) -> Option<Instant> {
         let reason = shortened(reason);
-        if self.failure_told.as_ref() != Some(&reason) && self.failure_logged.is_due() {
+        let is_news = self.failure_told.as_ref() != Some(&reason);
+        let is_told = is_news && self.failure_logged.is_due();
+        if is_told {
             self.failure_told = Some(reason.clone());
             self.trouble_told = true;
+            let wait = next.map(|next| next.saturating_duration_since(Instant::now()));
             tracing::warn!(
                 exporter = self.exporter.name(),
                 reason,
+                next_attempt_seconds = wait.map(|wait| wait.as_secs_f32().ceil() as u64),
                 "alerts cannot be delivered; they are kept and sent again: look whether the receiver is there and takes them"
             );
         }
         self.exporter
             .update(|progress| progress.last_error = Some(reason));
+        self.failure_logged.next().filter(|_| is_news && !is_told)
     }
 
     /// Has a loss logged, which is news however often it comes. There is none where the store could not be read.

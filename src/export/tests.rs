@@ -526,6 +526,40 @@ async fn changing_words_do_not_fill_the_log() {
     assert_eq!(told("delivered again"), 1, "{log:?}");
 }
 
+// Given a receiver that is back after an outage and, within the minute, asks for an hour; the log tells of that when the minute is
+// over, and when the next attempt is.
+#[tokio::test(start_paused = true)]
+async fn an_outage_soon_after_another_is_told_of() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let log = Log::default();
+    let _reading = log.read();
+    let later = |seconds| {
+        Step::Say(Delivery::Later {
+            reason: "down".to_owned(),
+            after: Some(Duration::from_secs(seconds)),
+        })
+    };
+    let receiver = Scripted::default().then(later(2));
+    let receiver = receiver.then(Step::Say(Delivery::Taken)).then(later(3_600));
+    let exporters = receiver.start(&store);
+    publish(&store, vec![alert(1, 1)]).await;
+    settled(&exporters).await;
+    publish(&store, vec![alert(2, 1)]).await;
+    tokio::time::sleep(Duration::from_secs(62)).await;
+    let lines = log.lines();
+    let told = lines
+        .iter()
+        .filter(|line| line["message"].to_string().contains("cannot be delivered"));
+    let waits: Vec<_> = told
+        .map(|line| line["next_attempt_seconds"].as_u64())
+        .collect();
+    assert!(
+        matches!(waits[..], [Some(2), Some(3_500..3_600)]),
+        "{lines:?}"
+    );
+}
+
 // Given losses for several reasons within a minute; the log tells how many there were for each.
 #[tokio::test(start_paused = true)]
 async fn losses_are_told_of_by_their_reasons() {

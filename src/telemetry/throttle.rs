@@ -36,4 +36,10 @@ impl Throttle {
     pub(crate) fn is_due(&self) -> bool {
         self.times().is_some()
     }
+
+    /// When it may be told of again; `None` where it never was.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.told.map(|told| told + TELL_EVERY)
+    }
 }
