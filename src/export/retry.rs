@@ -121,8 +121,10 @@ fn random_share() -> f64 {
 /// The wait that a `Retry-After` header asks for: seconds, or a date in one of the three forms that HTTP has
 /// (`Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT`, `Sun Nov  6 08:49:37 1994`).
 pub(super) fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
-    if let Ok(seconds) = header.trim().parse() {
-        return Some(Duration::from_secs(seconds));
+    let seconds = header.trim();
+    if !seconds.is_empty() && seconds.bytes().all(|byte| byte.is_ascii_digit()) {
+        // More than there is room for is as long as it can be.
+        return Some(Duration::from_secs(seconds.parse().unwrap_or(u64::MAX)));
     }
     let words: Vec<_> = header
         .split([' ', '-'])
@@ -221,6 +223,8 @@ mod tests {
     fn retry_after_is_read() {
         let now = humantime::parse_rfc3339("1994-11-06T08:49:00Z").expect("a time");
         assert_eq!(retry_after("120", now), Some(Duration::from_secs(120)));
+        let most = Some(Duration::from_secs(u64::MAX));
+        assert_eq!(retry_after("99999999999999999999", now), most);
         let date = "Sun, 06 Nov 1994 08:49:37 GMT";
         assert_eq!(retry_after(date, now), Some(Duration::from_secs(37)));
         let old = "Sun Nov  6 08:49:37 1994";
@@ -234,6 +238,7 @@ mod tests {
             "",
             "soon",
             "-1",
+            "1.5",
             "Sun, 06 Brumaire 1994 08:49:37 GMT",
             "Sun, 99 Nov 1994 1 GMT",
         ] {
