@@ -16,8 +16,15 @@ pub(crate) fn causes(error: &dyn Error) -> String {
         }
         source = cause.source();
     }
+    if text.contains("CaUsedAsEndEntity") {
+        text.push_str(OF_AUTHORITY);
+    }
     text
 }
+
+/// What `openssl req -x509` makes by default, and no client takes of a server.
+const OF_AUTHORITY: &str = ": the server shows an authority's certificate, which none may show as its own; have one made with \
+     `basicConstraints=CA:FALSE`, signed by that authority";
 
 /// The innermost cause of an error, which says what happened; those around it say where in the programs that handed it on.
 pub(crate) fn innermost(error: &dyn Error) -> String {
@@ -47,5 +54,13 @@ mod tests {
             let error = Around(text, io::Error::other("refused"));
             assert_eq!(causes(&error), expected);
         }
+    }
+
+    /// Given a server's certificate that is an authority's, what to do is said.
+    #[test]
+    fn what_to_do_about_an_authority_is_said() {
+        let said = "invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))";
+        let error = Around("connecting", io::Error::other(said));
+        assert!(causes(&error).ends_with("signed by that authority"));
     }
 }

@@ -702,6 +702,9 @@ fn a_webhook_without_a_good_certificate_gets_nothing() {
         })
         .await;
     });
+    // The library would say so for each attempt, and not whose it is.
+    let said = daemon.stderr.lock().expect("whole");
+    assert!(!said.contains("rustls_platform_verifier"), "{said}");
 }
 
 /// Given receivers of alerts whose certificates are of an authority that this machine does not trust, and that ask for one, alerts
