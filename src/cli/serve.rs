@@ -89,16 +89,9 @@ pub(super) async fn until_stopped(
 
 /// What stands on the terminal of somebody who has just started a daemon.
 pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String {
-    let exporters: Vec<&str> = settings
-        .exporters
-        .iter()
-        .map(|exporter| exporter.name.as_str())
-        .collect();
-    let exporters = if exporters.is_empty() {
-        "none".to_owned()
-    } else {
-        exporters.join(", ")
-    };
+    let exporters = settings.exporters.iter().map(|exporter| &*exporter.name);
+    let forwards = settings.forwards.iter().map(|forward| &*forward.name);
+    let passed = (!settings.forwards.is_empty()).then(|| ("passed to", listed(forwards)));
     let shards = daemon.own().shards().current();
     let runs = shards.ok().map(|shards| shards.run_count());
     let lines = [
@@ -126,7 +119,7 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
             state(&settings.data_dir.display().to_string(), runs),
         ),
         ("profile", settings.policy.profile.clone()),
-        ("alerts to", exporters),
+        ("alerts to", listed(exporters)),
     ];
     let version = env!("CARGO_PKG_VERSION");
     let mut text = format!(
@@ -137,7 +130,7 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
             |why| format!("waits for its disk: {why}")
         )
     );
-    for (name, value) in lines {
+    for (name, value) in lines.into_iter().chain(passed) {
         let _ = writeln!(
             text,
             "  {}  {value}",
@@ -145,6 +138,15 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
         );
     }
     text + &ways_in(look, daemon, settings)
+}
+
+/// Names, or that there are none.
+fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<_> = names.collect();
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.join(", ")
 }
 
 /// Where the state is, and of how many runs. Nobody knows the number while the store cannot be opened.

@@ -139,6 +139,7 @@ fn what_a_backend_leaves_out_is_counted() {
     });
     assert_eq!(metric(&daemon, "eddy_forward_refused_items_total"), 1);
     let said = daemon.stderr.lock().expect("whole");
+    assert!(said.contains("passed to  otlp_forward\n"), "{said}");
     assert!(said.contains("but for some items"), "{said}");
     assert!(!said.contains("given up"), "{said}");
 }
