@@ -16,6 +16,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::WWW_AUTHENTICATE;
+use axum::http::uri::Authority;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
@@ -121,18 +122,20 @@ fn until(
 
 /// Whether a request names this machine in a way that cannot be borrowed. Browsers always name somebody.
 fn is_for_here(request: &Request) -> bool {
-    let named = request.headers().get(header::HOST);
-    let named = match request.uri().authority() {
-        Some(authority) => Some(authority.as_str()),
-        None => named.map(|host| host.to_str().unwrap_or("?")),
-    };
-    named.is_none_or(is_here)
+    let hosts = request.headers().get_all(header::HOST).iter();
+    let hosts = hosts.map(|host| host.to_str().unwrap_or("?"));
+    let authority = request.uri().authority().map(Authority::as_str);
+    authority.into_iter().chain(hosts).all(is_here)
 }
 
 fn is_here(authority: &str) -> bool {
-    let Ok(authority) = authority.parse::<axum::http::uri::Authority>() else {
+    let Ok(authority) = authority.parse::<Authority>() else {
         return false;
     };
+    // A user before the host is no part of a host's name, and no browser writes one.
+    if authority.as_str().contains('@') {
+        return false;
+    }
     let host = authority.host().trim_end_matches('.');
     let address = host.trim_start_matches('[').trim_end_matches(']');
     let is_address = address.parse::<std::net::IpAddr>().is_ok();
@@ -180,9 +183,31 @@ mod tests {
             "127.0.0.1.evil.example",
             "localhost.evil.example",
             "evil.example@",
+            "evil.example@127.0.0.1",
+            "evil.example:80@localhost:4319",
             "2130706433",
         ] {
             assert!(!is_here(foreign), "{foreign}");
         }
+    }
+
+    /// Given several names in one request, all of them must be of here.
+    #[test]
+    fn every_name_counts() {
+        let is_taken = |uri: &str, hosts: [&str; 2]| {
+            let request = Request::builder().uri(uri);
+            let request = request.header("host", hosts[0]).header("host", hosts[1]);
+            is_for_here(&request.body(Body::empty()).unwrap())
+        };
+        assert!(is_taken("/", ["localhost", "127.0.0.1"]));
+        assert!(!is_taken("/", ["localhost", "evil.example"]));
+        assert!(!is_taken(
+            "http://localhost/",
+            ["localhost", "evil.example"]
+        ));
+        assert!(!is_taken(
+            "http://evil.example/",
+            ["localhost", "localhost"]
+        ));
     }
 }
