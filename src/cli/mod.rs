@@ -159,7 +159,7 @@ What is read:
   *.jsonl, *.json    OTLP/JSON, traces or logs: a request a line, or a list
   *.events.jsonl     Eddy's own event format (docs/events.md), one run a line
   -                  standard input: either kind of JSON
-Any of them may be gzipped. Requests of metrics in JSON are passed over. Files given together are one stream: a run may be spread over them.
+Any of them may be gzipped. Requests of metrics in JSON are passed over. Files given together are one stream: a run may be spread over them, in any order of time.
 
 Examples:
   eddy check trace.jsonl

@@ -262,6 +262,60 @@ fn all_runs_are_shown_where_that_is_asked() {
     }
 }
 
+/// Given a run whose two processes each write a file, of which one names the run in its last span alone, it is judged as it is from
+/// one file in the order of time, also where the newest comes first.
+#[test]
+fn a_run_may_be_spread_over_files_in_any_order() {
+    let span = |process: u64, number: u64| {
+        let named = process == 0 || number == 99;
+        let run = if named {
+            r#"{"key":"gen_ai.conversation.id","value":{"stringValue":"one"}},"#
+        } else {
+            ""
+        };
+        let (tool, result) = match (process, number) {
+            (0, 40..60) => ("search", "nothing new".to_owned()),
+            _ => ("read", format!("page {process} {number}")),
+        };
+        let query = if tool == "search" { 0 } else { number };
+        let starts = 1_763_734_882_000 + number * 2_000 + process * 1_000;
+        format!(
+            r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"traceId":"000000000000000000000000000000a{process}","spanId":"{:016x}","name":"execute_tool {tool}","startTimeUnixNano":"{starts}000000","endTimeUnixNano":"{starts}900000","attributes":[{run}{{"key":"gen_ai.operation.name","value":{{"stringValue":"execute_tool"}}}},{{"key":"gen_ai.tool.name","value":{{"stringValue":"{tool}"}}}},{{"key":"gen_ai.tool.call.arguments","value":{{"stringValue":"{{\"q\":{query}}}"}}}},{{"key":"gen_ai.tool.call.result","value":{{"stringValue":"{result}"}}}}]}}]}}]}}]}}"#,
+            1 + process * 1_000 + number
+        )
+    };
+    let of = |process: u64| (0..100).map(move |number| span(process, number));
+    let merged: Vec<String> = of(0).zip(of(1)).flat_map(<[String; 2]>::from).collect();
+    let newest_first: Vec<String> = merged.iter().rev().cloned().collect();
+    let directory = tempfile::tempdir().expect("a directory");
+    let judged = |files: &[&[String]]| {
+        let paths = files.iter().enumerate().map(|(number, lines)| {
+            let path = directory.path().join(format!("{number}.jsonl"));
+            std::fs::write(&path, lines.join("\n")).expect("written");
+            path
+        });
+        let output = eddy().args(["check", "--json"]).args(paths).output();
+        let output = output.expect("the program runs");
+        serde_json::from_slice::<Value>(&output.stdout).expect("it prints JSON")
+    };
+    let expected = judged(&[&merged]);
+    let run = &expected["runs"][0];
+    assert_eq!(
+        (&run["tool_calls"], &run["run_id"]),
+        (&json!(200), &json!("one"))
+    );
+    assert_ne!(run["lowest_score"], 100, "{run}");
+    let each: [Vec<String>; 2] = [of(0).collect(), of(1).collect()];
+    for files in [
+        &[&each[0][..], &each[1]][..],
+        &[&each[1], &each[0]],
+        &[&newest_first],
+        &[&merged, &merged],
+    ] {
+        assert_eq!(judged(files), expected);
+    }
+}
+
 /// Given runs that their framework ended in failure, they are failed.
 #[test]
 fn failed_runs_are_failed() {

@@ -1,8 +1,8 @@
 //! `eddy check`: recorded telemetry through the daemon's own normalizing and engine, without a daemon.
 //!
 //! Files are read into reports (`files.rs`), all of them one stream; the reports go through the shard's own routing into
-//! one state a run (`replay.rs`); at the end every run counts as over. `--shuffle` permutes the reports first: promise P3
-//! says that the answer stays the same, and this is how anybody can try.
+//! one state a run, in the order of their times (`replay.rs`); at the end every run counts as over. `--shuffle` permutes the
+//! reports first: the answer stays the same, and this is how anybody can try.
 
 use std::fmt::Write as _;
 use std::io;
@@ -61,7 +61,17 @@ struct Answer {
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let (reader, runs) = replayed(args)?;
     read_or_not(show(args, &reader, &runs))?;
+    if let Some(late) = too_late(&runs) {
+        remark(late);
+    }
     judge(args, &runs)
+}
+
+/// How many reports came too late to count, for what is more than can be held; nothing where none did.
+fn too_late(runs: &[RunJson]) -> Option<String> {
+    let late: u64 = runs.iter().map(|run| run.late_events).sum();
+    let told = || counted(late, "report") + " too late to count: give fewer files at a time";
+    (late > 0).then(told)
 }
 
 /// Every run of the files, and what was in them.
@@ -137,7 +147,8 @@ fn show(args: &CheckArgs, reader: &files::Reader, runs: &[RunJson]) -> Result<()
             counted(rest as u64, "more run")
         );
     }
-    let _ = writeln!(page, "\n{}", reader.summary(runs.len()));
+    let late = too_late(runs).map_or_else(String::new, |late| format!(" · {late}"));
+    let _ = writeln!(page, "\n{}{late}", reader.summary(runs.len()));
     answer(&page)
 }
 
