@@ -185,6 +185,7 @@ fn input(index: u64, novelty: u64) -> Input {
             pending: false,
             denies: false,
             refuses: false,
+            answers: false,
             sample,
             numbers: None,
             items: Box::default(),

@@ -8,14 +8,22 @@
 //! The model here is a stub that asks the same thing again and again until a call of it is refused. A real one would be told
 //! `message` as part of the conversation.
 
+use std::error::Error;
+
 use eddy::guard::{CheckToolCallRequest, Client, ReportToolResultRequest, ResultStatus, Verdict};
 
 const RUN: &str = "example-rust";
 const TOOL: &str = "forecast";
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> Result<(), Box<dyn Error>> {
     let api = std::env::var("EDDY_API").unwrap_or_else(|_| "127.0.0.1:4319".to_owned());
+    println!("calls made: {}", calls_made(&api).await?);
+    Ok(())
+}
+
+/// Goes in circles until it is led out, and says how many calls that took.
+pub(crate) async fn calls_made(api: &str) -> Result<u32, Box<dyn Error>> {
     let mut guard = Client::new(&format!("http://{api}"))?;
     let mut made = 0;
     for turn in 0..30 {
@@ -51,6 +59,5 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             })
             .await?;
     }
-    println!("calls made: {made}");
-    Ok(())
+    Ok(made)
 }

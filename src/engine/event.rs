@@ -337,7 +337,7 @@ impl Recorded {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "four facts that do not depend on each other"
+    reason = "five facts that do not depend on each other"
 )]
 pub struct Value {
     /// Hash of the canonical form (JSON with sorted keys, no insignificant blanks, no null members).
@@ -359,6 +359,8 @@ pub struct Value {
     /// Of a result: it is a short text in words of refusal ("The command was blocked."). Whether the call failed is not known: it
     /// may be what was asked.
     pub refuses: bool,
+    /// Of a short result: it holds what was asked for (`3 °C, cloudy`), rather than that something was done.
+    pub answers: bool,
     /// Of arguments: redacted sample of the canonical form for similarity, at most [`SAMPLE_BYTES_MAX`] bytes. Of a result:
     /// the same where it is kept to be given back, else empty.
     pub sample: Text,

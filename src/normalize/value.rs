@@ -40,6 +40,7 @@ mod sample;
 mod scratch;
 mod sketch;
 mod system;
+mod telling;
 mod told_lines;
 mod transient;
 mod turned_away;
@@ -168,9 +169,10 @@ pub(super) fn answer_json(
         (output, _) => output,
     };
     match output {
-        Recorded::Value(value) if !value.empty => {
-            Recorded::Value(with_hits(value, &rest, arguments))
-        }
+        Recorded::Value(value) if !value.empty => Recorded::Value(Value {
+            answers: telling::answers(json, arguments),
+            ..with_hits(value, &rest, arguments)
+        }),
         output => output,
     }
 }
@@ -311,6 +313,7 @@ fn input_value(reader: Reader<'_>) -> Recorded {
         pending: false,
         denies: false,
         refuses: false,
+        answers: false,
         sample: sample.finish(),
         numbers: None,
         items: Box::default(),
@@ -335,6 +338,7 @@ fn output_value(reader: &Reader<'_>) -> Value {
         pending: digest.pending && digest.shape != Shape::List,
         denies: digest.denies,
         refuses: digest.refuses,
+        answers: false,
         sample: Text::default(),
         numbers: numbers.map(Box::new),
         items: reader.items(),

@@ -107,6 +107,7 @@ fn value(of: u64) -> Recorded {
         pending: false,
         denies: false,
         refuses: false,
+        answers: false,
         sample: "".into(),
         numbers: None,
         items: Box::default(),

@@ -64,6 +64,7 @@ pub(super) fn event(trace: TraceId, place: usize, variety: usize, dice: &mut Dic
             pending: false,
             denies: false,
             refuses: false,
+            answers: false,
             sample: format!("{{\"of\":{of}}}").into(),
             numbers: None,
             items: Box::default(),

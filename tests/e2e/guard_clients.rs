@@ -13,6 +13,10 @@ use serde_json::{Value, json};
 
 use super::support::{Daemon, eddy, free_port, runtime, until};
 
+#[allow(dead_code, reason = "its `main` is for a terminal")]
+#[path = "../../examples/guarded_agent.rs"]
+mod example;
+
 /// Runs `eddy hook` with an event.
 fn hook(arguments: &[&str], event: &str) -> Output {
     ended(eddy().arg("hook").args(arguments), event)
@@ -699,6 +703,100 @@ fn nudges_wait_beside_the_daemons_directory() {
     assert!(nudge.contains("additionalContext"), "{said:?} {nudge}");
     drop(daemon);
     Daemon::start(&data);
+}
+
+/// Given calls that bring the same short answer each time, the fourth is refused, asked over HTTP as by a hook; where the words say
+/// no more than that something was done, none is.
+#[test]
+fn short_answers_are_answers() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start_with(data.path(), free_port(), &[]);
+    let api = daemon.api.to_string();
+    let refused = |tool: &str, arguments: Value, result: Value| {
+        let asked =
+            json!({"run_id": format!("{tool} {arguments}"), "tool": tool, "arguments": arguments});
+        let mut told = asked.clone();
+        told["result"] = result;
+        told["status"] = json!("success");
+        (1..=8).find(|_| {
+            let (_, answer) = daemon.post("/v1/guard/check", &asked.to_string());
+            let is_refused = answer["verdict"] == "SKIP";
+            if !is_refused {
+                daemon.post("/v1/guard/report", &told.to_string());
+            }
+            is_refused
+        })
+    };
+    for (tool, arguments, result) in [
+        (
+            "forecast",
+            json!({"city": "Bergen"}),
+            json!("no forecast for Bergen"),
+        ),
+        ("weather", json!({"city": "Oslo"}), json!("3 °C, cloudy")),
+        ("calculator", json!({"expression": "2*3.14"}), json!("6.28")),
+        (
+            "execute_sql",
+            json!({"sql": "select count(*) from t"}),
+            json!("[(3,)]"),
+        ),
+        (
+            "account_balance",
+            json!({"id": 5}),
+            json!({"balance": 12.5}),
+        ),
+        (
+            "wikipedia",
+            json!({"query": "Oslo"}),
+            json!("Oslo is the capital of Norway."),
+        ),
+        ("Bash", json!({"command": "ls"}), json!("a.txt")),
+        ("get_version", json!({}), json!("1.2.3")),
+    ] {
+        assert_eq!(refused(tool, arguments, result), Some(4), "{tool}");
+    }
+    for (tool, arguments, result) in [
+        ("forward", json!({"steps": 1}), json!("Moved 1 step")),
+        ("press", json!({"key": "Down"}), json!({"key": "Down"})),
+        (
+            "message",
+            json!({"text": "ping"}),
+            json!("Message sent to bob"),
+        ),
+        (
+            "end_turn",
+            json!({}),
+            json!("It is your turn with the ball."),
+        ),
+        ("get_in_line", json!({}), json!("ok")),
+    ] {
+        assert_eq!(refused(tool, arguments, result), None, "{tool}");
+    }
+    let event = |name: &str, nth: u32| {
+        json!({
+            "session_id": "s", "hook_event_name": name, "tool_name": "Bash", "tool_use_id": format!("c{nth}"),
+            "tool_input": {"command": "ls"}, "tool_response": {"stdout": "a.txt", "stderr": "", "interrupted": false}
+        })
+        .to_string()
+    };
+    let refused = (1..=8).find(|nth| {
+        let said = hook(&["claude-code", "--api", &api], &event("PreToolUse", *nth));
+        let said = String::from_utf8_lossy(&said.stdout).contains("\"deny\"");
+        if !said {
+            hook(&["claude-code", "--api", &api], &event("PostToolUse", *nth));
+        }
+        said
+    });
+    assert_eq!(refused, Some(4));
+}
+
+/// Given the example for Rust, its agent is led out after a few calls.
+#[test]
+fn the_example_is_led_out() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start_with(data.path(), free_port(), &[]);
+    let made = runtime().block_on(example::calls_made(&daemon.api.to_string()));
+    assert_eq!(made.expect("the guard answers"), 3);
 }
 
 /// Given a server behind the proxy and an agent that repeats itself, the fourth call is answered by the proxy, and the server

@@ -59,6 +59,7 @@ fn scripts_do_not_matter() {
                 pending: false,
                 denies: false,
                 refuses: false,
+                answers: false,
                 sample,
                 numbers: None,
                 items: Box::default(),

@@ -32,6 +32,7 @@ fn large_event(index: usize, kind: u8, again: bool) -> Event {
             pending: false,
             denies: false,
             refuses: false,
+            answers: false,
             sample: long(number ^ salt << 40, bytes),
             numbers: Some(Box::new(numbers(&[number as f64; NUMBERS_MAX]))),
             items: (0..ITEMS_MAX as u64)

@@ -61,6 +61,7 @@ fn plain_event(index: usize, plain: Plain) -> Event {
             pending: false,
             denies: false,
             refuses: false,
+            answers: false,
             sample: format!("{{\"q\":\"{}\"}}", QUESTIONS[number as usize]).into(),
             numbers: None,
             items: Box::default(),

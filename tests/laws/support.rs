@@ -43,6 +43,7 @@ pub(crate) fn value(number: u64, empty: bool) -> Recorded {
         pending: false,
         denies: false,
         refuses: false,
+        answers: false,
         sample,
         numbers: (number & 1 == 1).then(|| Box::new(numbers(&[number as f64]))),
         items: (0..number as u16 % 5 * 2)

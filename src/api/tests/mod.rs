@@ -227,6 +227,7 @@ fn tool_call(run_id: &str, agent: &str, call: u64) -> Event {
         pending: false,
         denies: false,
         refuses: false,
+        answers: false,
         sample: "{}".into(),
         numbers: None,
         items: Box::default(),

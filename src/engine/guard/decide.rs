@@ -24,9 +24,9 @@ use super::policy::{Action, When};
 use super::verdict::{Answered, VerdictKind};
 use super::{Caller, Verdict};
 
-/// Longest result that says no more than that something was done ("ok", "Success"), in bytes, though the tool's name says that it
+/// Longest result that says no more than that something was done ("ok", "done"), in bytes, though the tool's name says that it
 /// looks.
-const OK_BYTES_MAX: u32 = 16;
+const OK_BYTES_MAX: u32 = 4;
 
 /// A verdict, and the note that the run keeps of it where something was said.
 pub(super) type Decision = (Verdict, Option<Nudge>);
@@ -282,8 +282,8 @@ fn is_unchanged(state: &RunState, tip: &Fold, call: &ToolCall) -> bool {
     let is_of_turn = tip.totals.tool_calls + 1 >= tip.totals.turn_at + since;
     is_told
         && is_of_turn
-        && !tip.recent[last].may_act
         && !state.is_acknowledged(call)
+        && (!tip.recent[last].may_act || state.was_told(call))
         && (last + 1..tip.recent.len()).all(is_repeat)
 }
 
@@ -296,7 +296,12 @@ impl RunState {
     /// Whether the earlier result says no more than that something was done.
     fn is_acknowledged(&self, call: &ToolCall) -> bool {
         let earlier = self.earlier(call).next();
-        earlier.is_some_and(|value| !value.empty && value.bytes <= OK_BYTES_MAX)
+        earlier.is_some_and(|value| !value.empty && !value.answers && value.bytes <= OK_BYTES_MAX)
+    }
+
+    /// Whether the earlier result, however short, holds what was asked for.
+    fn was_told(&self, call: &ToolCall) -> bool {
+        self.earlier(call).next().is_some_and(|value| value.answers)
     }
 }
 

@@ -35,6 +35,8 @@ const PARTS: u8 = 1 << 4;
 const PENDING: u8 = 1 << 5;
 const DENIES: u8 = 1 << 6;
 const REFUSES: u8 = 1 << 7;
+// And one with how many parts it has.
+const ANSWERS: u8 = 1 << 7;
 
 /// In the byte that says how many numbers and items a value has, the items stand above the numbers.
 const ITEMS_SHIFT: u8 = 3;
@@ -216,7 +218,7 @@ fn put_value_marks<'a>(recorded: &'a Recorded, out: &mut Vec<u8>) -> Option<&'a 
         Recorded::Value(value) => {
             let marks = bit(EMPTY, value.empty)
                 | bit(MASKED, is_masked(value))
-                | bit(PARTS, value.numbers.is_some() || !value.items.is_empty())
+                | bit(PARTS, has_parts(value))
                 | bit(PENDING, value.pending)
                 | bit(DENIES, value.denies)
                 | bit(REFUSES, value.refuses);
@@ -238,14 +240,18 @@ fn put_value_size(value: &Value, out: &mut Vec<u8>) {
     put_number(value.bytes.into(), out);
 }
 
-/// The numbers and the items of a value that has some: how many there are of both, in one byte, and these.
+fn has_parts(value: &Value) -> bool {
+    value.numbers.is_some() || !value.items.is_empty() || value.answers
+}
+
+/// The numbers and the items of a value that has some: how many there are of both, in one byte with whether it answers, and these.
 fn put_value_parts(value: &Value, out: &mut Vec<u8>) {
     let numbers = value.numbers.as_deref();
     let count = numbers.map_or(0, |numbers| numbers.count);
-    if numbers.is_none() && value.items.is_empty() {
+    if !has_parts(value) {
         return;
     }
-    out.push(count | (value.items.len() as u8) << ITEMS_SHIFT);
+    out.push(count | (value.items.len() as u8) << ITEMS_SHIFT | bit(ANSWERS, value.answers));
     if let Some(numbers) = numbers {
         put_numbers(numbers, out);
     }

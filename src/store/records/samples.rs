@@ -49,7 +49,7 @@ pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
         any::<u64>(),
         option::of(any::<u64>()),
         any::<u32>(),
-        any::<(bool, bool, bool, bool)>(),
+        any::<[bool; 5]>(),
         text(),
         option::of(numbers()),
         prop::collection::vec(any::<u16>(), 0..=ITEMS_MAX),
@@ -59,7 +59,7 @@ pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
         Just(Recorded::Redacted),
         value.prop_map(
             |(fingerprint, masked, bytes, flags, sample, numbers, items)| {
-                let (empty, pending, denies, refuses) = flags;
+                let [empty, pending, denies, refuses, answers] = flags;
                 Recorded::Value(Value {
                     fingerprint,
                     masked: masked.unwrap_or(fingerprint),
@@ -68,6 +68,7 @@ pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
                     pending,
                     denies,
                     refuses,
+                    answers,
                     sample,
                     numbers: numbers.map(Box::new),
                     items: items.into(),
@@ -276,6 +277,7 @@ fn plausible_value(number: u64) -> Recorded {
             pending: number == 4,
             denies: number == 5,
             refuses: number == 6,
+            answers: number == 7,
             sample: format!("{{\"query\":\"number {number}\"}}").into(),
             numbers: None,
             items: Box::default(),
@@ -480,6 +482,7 @@ fn tool_call_event(i: u64, start_ns: u64) -> Event {
             pending: false,
             denies: false,
             refuses: false,
+            answers: false,
             sample: Text::from(""),
             numbers: None,
             items: Box::default(),

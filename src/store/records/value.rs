@@ -51,6 +51,8 @@ pub(super) struct ValueRecord {
     /// The items of a result, two bytes each.
     #[prost(bytes = "vec", tag = "12")]
     items: Vec<u8>,
+    #[prost(bool, tag = "13")]
+    answers: bool,
 }
 
 impl TablesWriter {
@@ -95,6 +97,7 @@ pub(super) fn write_recorded(field: u32, recorded: &Recorded, out: &mut Vec<u8>)
             wire::flag(out, 9, value.pending);
             wire::flag(out, 10, value.denies);
             wire::flag(out, 11, value.refuses);
+            wire::flag(out, 13, value.answers);
             // Samples seldom recur: they stand where they belong.
             if !value.sample.is_empty() {
                 wire::bytes(out, 8, value.sample.as_bytes());
@@ -128,6 +131,7 @@ pub(super) fn read_recorded(record: Option<&ValueRecord>) -> Result<Recorded, Re
         pending: record.pending,
         denies: record.denies,
         refuses: record.refuses,
+        answers: record.answers,
         sample: Text::from(&*record.sample),
         numbers: numbers.map(Box::new),
         items: items_in(&record.items),

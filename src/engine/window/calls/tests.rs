@@ -390,6 +390,7 @@ fn value(fingerprint: u64) -> Recorded {
         pending: false,
         denies: false,
         refuses: false,
+        answers: false,
         sample: Text::default(),
         numbers: None,
         items: Box::default(),

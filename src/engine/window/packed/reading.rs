@@ -10,7 +10,7 @@ use crate::engine::window::card::{CALL_ID, CONTENT, Card, Kind, QUESTION, kind};
 use crate::engine::window::traces::TraceNumber;
 
 use super::{
-    DENIES, EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, ITEMS_SHIFT, LOOKS, MASKED, NO_FAILURE,
+    ANSWERS, DENIES, EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, ITEMS_SHIFT, LOOKS, MASKED, NO_FAILURE,
     NOT_RECORDED, PARTS, PENDING, RECORDED, REDACTED, REFUSES, Sample, TESTS_FAILED, TRANSIENT,
     WRITES,
 };
@@ -287,7 +287,7 @@ impl<'a> Reader<'a> {
         };
         let counts = if marks & PARTS == 0 { 0 } else { self.byte()? };
         let numbers = self.numbers(counts & ((1 << ITEMS_SHIFT) - 1))?;
-        let items = self.items(counts >> ITEMS_SHIFT)?;
+        let items = self.items((counts & !ANSWERS) >> ITEMS_SHIFT)?;
         Ok(Recorded::Value(Value {
             fingerprint,
             masked,
@@ -296,6 +296,7 @@ impl<'a> Reader<'a> {
             pending: marks & PENDING != 0,
             denies: marks & DENIES != 0,
             refuses: marks & REFUSES != 0,
+            answers: counts & ANSWERS != 0,
             sample,
             numbers,
             items,
