@@ -316,6 +316,36 @@ fn a_run_may_be_spread_over_files_in_any_order() {
     }
 }
 
+/// Given the bar that the help shows, a run fails whose only warning is one of twenty points.
+#[test]
+fn the_bar_of_the_help_fails_each_loop() {
+    let help = eddy()
+        .arg("--help")
+        .output()
+        .expect("the program runs")
+        .stdout;
+    let help = String::from_utf8(help).expect("UTF-8");
+    let bar = help
+        .split("--fail-below ")
+        .nth(1)
+        .and_then(|rest| rest.split_whitespace().next());
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("said.events.jsonl");
+    let said = |i: u32| json!({"i": i, "kind": "llm_text", "agent": "a", "text": "I will now look for the cause of the failure."});
+    let run = json!({"run_id": "r", "events": (0..40).map(said).collect::<Vec<_>>()});
+    std::fs::write(&path, run.to_string()).expect("written");
+    let output = eddy()
+        .args(["check", "--json", "--fail-below", bar.expect("a bar")])
+        .arg(&path)
+        .output();
+    let output = output.expect("the program runs");
+    let shown: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+    assert_eq!(
+        (&shown["runs"][0]["score"], output.status.code()),
+        (&json!(80), Some(3))
+    );
+}
+
 /// Given runs that their framework ended in failure, they are failed.
 #[test]
 fn failed_runs_are_failed() {

@@ -39,7 +39,8 @@ pub(super) struct CheckArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     config: ConfigArgs,
-    /// Exit with code 3 if any run scores less than N, 0 to 100, or is blind, and with 1 if there is no run
+    /// Exit with code 3 if any run scores less than N, 0 to 100, or is blind, and with 1 if there is no run; with 81, no open
+    /// loop passes
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=100))]
     fail_below: Option<u32>,
     /// Show every run that has warnings or is blind, not the first ten alone
