@@ -48,6 +48,14 @@ pub struct EventsRun {
 }
 
 impl EventsRun {
+    /// Whether its source says that it did not come to a good end.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        let failed = ["error", "failed", "failure"];
+        let outcome = self.outcome.as_deref().unwrap_or_default();
+        failed.iter().any(|word| outcome.eq_ignore_ascii_case(word))
+    }
+
     /// What each event of the file tells, at once, as a span does: a hand-off and the errand that is handed over, say.
     pub fn told(&self) -> impl Iterator<Item = &[Event]> {
         self.events.chunk_by(|one, next| one.span == next.span)
@@ -63,6 +71,9 @@ pub struct Label {
     pub onset_event: Option<u64>,
     /// The same under another name: that of the first step of which somebody said so.
     pub first_true_event: Option<u64>,
+    /// Whether the line has a label at all.
+    #[serde(skip)]
+    pub is_given: bool,
 }
 
 impl Label {
@@ -242,7 +253,10 @@ impl Line<'_> {
             run_id: line.run_id.into(),
             label: line
                 .label
-                .map_or_else(Label::default, |Object(label)| label),
+                .map_or_else(Label::default, |Object(label)| Label {
+                    is_given: true,
+                    ..label
+                }),
             outcome: line.outcome,
             events,
         })

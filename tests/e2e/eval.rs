@@ -152,3 +152,48 @@ fn strange_files_are_named() {
         assert!(error.contains(&format!("{file}: ")), "{error}");
     }
 }
+
+/// Given labels that cannot be meant so, each kind is told; where there is no run at all, that is a failure.
+#[test]
+fn odd_labels_are_told() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("made.events.jsonl");
+    let line = |label: Value| {
+        let event = json!({"i": 0, "kind": "user_message"});
+        json!({"run_id": "r", "label": label, "events": [event]}).to_string()
+    };
+    let well = line(json!({"looping": true}));
+    for (lines, expected) in [
+        (
+            vec![line(json!({"loop": true}))],
+            "no run has `label.looping`",
+        ),
+        (
+            vec![well.clone(), line(json!({"Looping": true}))],
+            "1 run with a label without `looping`",
+        ),
+        (
+            vec![line(json!({"looping": true, "onset_event": 99}))],
+            "to begin behind the last event",
+        ),
+        (
+            vec![line(json!({"looping": false, "onset_event": 0}))],
+            "labelled as no loop, of which",
+        ),
+        (
+            vec![well.clone(), line(json!({"looping": false}))],
+            "2 runs labelled as a loop and as none",
+        ),
+        (vec![], "there is no run to measure"),
+        (vec![well], ""),
+    ] {
+        fs::write(&file, lines.join("\n")).expect("written");
+        let output = eddy().arg("eval").arg(&file).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            said.contains(expected) && said.is_empty() == expected.is_empty(),
+            "{said}"
+        );
+        assert_eq!(output.status.success(), !lines.is_empty());
+    }
+}

@@ -14,11 +14,12 @@ use serde::Serialize;
 
 use super::ConfigArgs;
 use super::check::{BYTE_ORDER_MARK, STANDARD_INPUT, wrong};
-use super::failure::{Failure, answer, answer_json};
+use super::failure::{Failure, answer, answer_json, remark};
 use crate::config;
 use crate::normalize::events_file;
 use crate::render::text::Look;
 
+mod labels;
 mod score;
 mod watch;
 
@@ -62,8 +63,15 @@ pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
             verdicts.push(watch::judge(run, &settings.policy));
         }
     }
+    if verdicts.is_empty() {
+        let text = "there is no run to measure: have runs been written to these files?";
+        return Err(Failure::Other(text.to_owned()));
+    }
     if let Some(out) = &args.verdicts {
         write_verdicts(out, &verdicts)?;
+    }
+    for doubt in labels::doubts(&verdicts) {
+        remark(doubt);
     }
     let datasets = score::of_datasets(&verdicts);
     let profile = settings.policy.profile.as_str();

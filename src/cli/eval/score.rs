@@ -221,6 +221,7 @@ mod tests {
                 ..Label::default()
             },
             succeeded: true,
+            last_event: 9,
         }
     }
 

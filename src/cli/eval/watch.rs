@@ -24,6 +24,9 @@ pub(super) struct Verdict {
     pub(super) first_flag_event: Option<u64>,
     /// The rules that flagged it, by name.
     pub(super) rules: Vec<&'static str>,
+    /// The number `i` of its last event.
+    #[serde(skip)]
+    pub(super) last_event: u64,
     #[serde(skip)]
     pub(super) label: Label,
     /// The run's task was done in the end.
@@ -38,6 +41,7 @@ pub(super) fn judge(run: EventsRun, policy: &Policy) -> Verdict {
     let mut rules = BTreeSet::new();
     let mut critical = false;
     let mut first_flag_event = None;
+    let last_event = run.events.last().map_or(0, number);
     for told in run.told() {
         let number = number(&told[0]);
         let input = Input::Reports {
@@ -62,7 +66,10 @@ pub(super) fn judge(run: EventsRun, policy: &Policy) -> Verdict {
         first_flag_event,
         rules: rules.into_iter().map(Rule::name).collect(),
         label: run.label,
-        succeeded: run.outcome.as_deref() == Some("success"),
+        succeeded: run
+            .outcome
+            .is_some_and(|outcome| outcome.eq_ignore_ascii_case("success")),
+        last_event,
     }
 }
 
