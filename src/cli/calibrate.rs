@@ -6,13 +6,14 @@
 //! runs are in the second half and the factor is the `k`th smallest. That holds whatever the runs' lengths are distributed
 //! like, over all agents and both measures together, as long as good runs come from where these came from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 
+use super::check::Bad;
 use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer};
 use super::reading::every_run;
@@ -23,6 +24,12 @@ use crate::render::text;
 
 /// Fewest good runs: half of them bound the rate of false alarms by one in eleven.
 const RUNS_MIN: usize = 20;
+
+/// Fewest runs that set the scale of an agent: one that is met less often may not be met again in the runs that give the factor.
+const RUNS_OF_AGENT_MIN: usize = 5;
+
+/// Most agents that are named as too seldom met.
+const SELDOM_SHOWN_MAX: usize = 5;
 
 /// What a share may be off by, being a binary fraction.
 const ROUNDING: f64 = 1e-9;
@@ -54,10 +61,10 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
-    let runs = if args.from_store {
+    let (runs, bad) = if args.from_store {
         args.config.none_for_a_daemon()?;
         let client = Client::new(&args.api)?;
-        blocking(every_run(&client))?
+        (blocking(every_run(&client))?, HashMap::new())
     } else {
         check::judged(&args.files, &args.config)?
     };
@@ -67,7 +74,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
         ..Among::default()
     };
     for run in &runs {
-        match why_left_out(run) {
+        match why_left_out(run, bad.get(&*run.run_id)) {
             Some(why) => *among.left_out.entry(why).or_default() += 1,
             None => good.push(Run::of(run)),
         }
@@ -83,6 +90,8 @@ enum LeftOut {
     /// More may come of it.
     Open,
     Failed,
+    /// Somebody has labelled it as a loop.
+    Looping,
     /// Nothing was done in it, or `eddy doctor` sent it: it is no agent's.
     Nobodys,
 }
@@ -94,14 +103,21 @@ impl LeftOut {
             Self::Warned => "with open warnings",
             Self::Open => "not over yet",
             Self::Failed => "that failed",
+            Self::Looping => "labelled as looping",
             Self::Nobodys => "without work of an agent",
         }
     }
 }
 
-fn why_left_out(run: &RunJson) -> Option<LeftOut> {
+fn why_left_out(run: &RunJson, bad: Option<&Bad>) -> Option<LeftOut> {
     if run.work.is_empty() || run.service.as_deref() == Some(doctor::SERVICE) {
         return Some(LeftOut::Nobodys);
+    }
+    if let Some(bad) = bad {
+        return Some(match bad {
+            Bad::Looping => LeftOut::Looping,
+            Bad::Failed => LeftOut::Failed,
+        });
     }
     match run.ended.as_str() {
         "ok" | "idle" => is_warned_of(run).then_some(LeftOut::Warned),
@@ -155,27 +171,56 @@ impl Run {
 }
 
 /// The most that runs do, by agent; repeats count from one, so that there is a factor to none.
-struct Scale(BTreeMap<String, [f64; 2]>);
+struct Scale {
+    most: BTreeMap<String, [f64; 2]>,
+    /// Agents of too few runs, which count among the others.
+    seldom: Vec<String>,
+}
 
 impl Scale {
     fn of(runs: &[Run]) -> Self {
-        let mut scale: BTreeMap<String, [f64; 2]> = BTreeMap::new();
+        let mut most: BTreeMap<String, [f64; 2]> = BTreeMap::new();
+        let mut met: BTreeMap<String, usize> = BTreeMap::new();
         for (agent, measures) in runs.iter().flat_map(|run| &run.work) {
+            *met.entry(agent.clone()).or_default() += 1;
             for name in [agent.as_str(), OTHERS] {
-                let most = scale.entry(name.to_owned()).or_insert([1.0; 2]);
+                let most = most.entry(name.to_owned()).or_insert([1.0; 2]);
                 for (most, measure) in most.iter_mut().zip(counted(*measures)) {
                     *most = most.max(measure);
                 }
             }
         }
-        Self(scale)
+        met.retain(|agent, runs| *runs < RUNS_OF_AGENT_MIN && agent != OTHERS);
+        most.retain(|agent, _| !met.contains_key(agent));
+        Self {
+            most,
+            seldom: met.into_keys().collect(),
+        }
+    }
+
+    /// Which agents have no entry of their own; nothing where all have.
+    fn left_to_others(&self) -> Option<String> {
+        let shown: Vec<_> = self.seldom.iter().take(SELDOM_SHOWN_MAX).collect();
+        let more = self.seldom.len() - shown.len();
+        let names: Vec<_> = shown.iter().map(|name| json!(name).to_string()).collect();
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        (!shown.is_empty()).then(|| {
+            format!(
+                "# In \"*\", being in fewer than {RUNS_OF_AGENT_MIN} of the runs that set the scale: {}{more}.\n",
+                names.join(", ")
+            )
+        })
     }
 
     /// By which factor a run goes beyond the scale, in whatever measure it does most.
     fn factor(&self, run: &Run) -> f64 {
         let others = [1.0; 2];
         let of_agent = |(agent, measures): (&String, &[u64; 2])| {
-            let scale = self.0.get(agent).or_else(|| self.0.get(OTHERS));
+            let scale = self.most.get(agent).or_else(|| self.most.get(OTHERS));
             let scale = scale.unwrap_or(&others);
             let measures = counted(*measures);
             (measures[0] / scale[0]).max(measures[1] / scale[1])
@@ -231,8 +276,9 @@ fn fragment(mut good: Vec<Run>, among: &Among, false_alarms: f64) -> Result<Stri
     if let Some(left_out) = among.left_out() {
         let _ = writeln!(text, "# Left out: {left_out}.");
     }
+    text.extend(scale.left_to_others());
     text.push_str("detectors:\n  rules:\n    unusual_run:\n      alarm: { severity: warning, penalty: 20 }\n      agents:\n");
-    for (agent, most) in &scale.0 {
+    for (agent, most) in &scale.most {
         let [calls, repeats] = most.map(|most| (most * factors[k - 1]).floor() as u64);
         let repeats = repeats.saturating_sub(1);
         let _ = writeln!(

@@ -48,6 +48,48 @@ fn calibrate(file: &Path) -> Output {
     output.expect("the program runs")
 }
 
+/// Given good runs whose agents are met once each, they have one entry together, and it is said which they are; runs that their
+/// source calls failures or loops are left out.
+#[test]
+fn what_is_seen_once_and_what_is_bad_teaches_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("runs.events.jsonl");
+    let runs = |told: fn(u64, &mut Value)| {
+        let runs = (0..40).map(|number| {
+            let mut run = good_run(number);
+            told(number, &mut run);
+            run.to_string()
+        });
+        fs::write(&file, runs.collect::<Vec<_>>().join("\n")).expect("written");
+        calibrate(&file)
+    };
+    let once = runs(|number, run| {
+        for event in run["events"].as_array_mut().expect("events") {
+            event["agent"] = json!(format!("a{number}"));
+        }
+    });
+    let once = String::from_utf8(once.stdout).expect("UTF-8");
+    let entries = once.split("agents:\n").nth(1).expect("entries");
+    assert!(
+        entries.trim().starts_with("\"*\":") && entries.lines().count() == 1,
+        "{once}"
+    );
+    assert!(
+        once.contains("fewer than 5 of the runs that set the scale: \"a"),
+        "{once}"
+    );
+    let bad = runs(|number, run| match number % 4 {
+        0 => run["outcome"] = json!("failure"),
+        1 => run["label"] = json!({"looping": true}),
+        _ => {}
+    });
+    let bad = String::from_utf8(bad.stdout).expect("UTF-8");
+    assert!(
+        bad.contains("Left out: 10 that failed, 10 labelled as looping."),
+        "{bad}"
+    );
+}
+
 /// Given eighty good runs, hardly one of four hundred others goes beyond what was learned, as it says; one that is three
 /// times as long does.
 #[test]

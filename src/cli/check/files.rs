@@ -5,7 +5,7 @@
 //! counted; a file that cannot be read, or of which nothing can be used, is an error that names it and the place in it.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::fmt::{Display, Write as _};
 use std::fs;
@@ -23,6 +23,7 @@ use crate::normalize::{self, Normalizer, Report, RunRef, events_file};
 use crate::otlp::json::NotOtlpJson;
 use crate::otlp::{self, Limits, Problem, Reason, Signal};
 use crate::render::text::{counted, short_number};
+use crate::shard::router::bounded;
 
 /// Largest file after decompression, in bytes: it is held in memory, and a gzip bomb must not fill that.
 const FILE_BYTES_MAX: u64 = 4 << 30;
@@ -64,6 +65,15 @@ pub(super) struct Reader {
     /// Events of runs in the events format, and how many came once more.
     events: HashSet<(Text, SpanId)>,
     again: u64,
+    /// Runs in that format which their source calls failures or loops.
+    bad: HashMap<Text, Bad>,
+}
+
+/// What the source of a run says against it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Bad {
+    Looping,
+    Failed,
 }
 
 /// How many items were refused, by [`Reason::index`].
@@ -82,6 +92,7 @@ impl Reader {
             cut_off: 0,
             events: HashSet::new(),
             again: 0,
+            bad: HashMap::new(),
         }
     }
 
@@ -202,6 +213,11 @@ impl Reader {
         let policy = Arc::clone(&self.policy);
         for run in events_file::runs(bytes, &policy).map_err(|error| wrong(path, error))? {
             let run = run.map_err(|error| wrong(path, error))?;
+            if run.label.looping == Some(true) {
+                self.bad.insert(bounded(&run.run_id), Bad::Looping);
+            } else if run.failed() {
+                self.bad.insert(bounded(&run.run_id), Bad::Failed);
+            }
             for told in run.told() {
                 self.read += 1;
                 let is_new = self.events.insert((run.run_id.clone(), told[0].span));
@@ -217,6 +233,11 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// Runs of the events format that their source calls failures or loops.
+    pub(super) fn into_bad(self) -> HashMap<Text, Bad> {
+        self.bad
     }
 
     /// What was read, in a line.

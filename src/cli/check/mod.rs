@@ -4,6 +4,7 @@
 //! one state a run, in the order of their times (`replay.rs`); at the end every run counts as over. `--shuffle` permutes the
 //! reports first: the answer stays the same, and this is how anybody can try.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use super::ConfigArgs;
 use super::failure::{Failure, answer, answer_json, read_or_not, remark};
 use crate::config;
 use crate::engine::RunState;
+use crate::engine::event::Text;
 use crate::engine::policy::Policy;
 use crate::engine::view::Status;
 use crate::json::RunJson;
@@ -27,7 +29,7 @@ use crate::render::text::{Look, clean, counted};
 mod files;
 mod replay;
 
-pub(super) use files::{BYTE_ORDER_MARK, STANDARD_INPUT, wrong};
+pub(super) use files::{BYTE_ORDER_MARK, Bad, STANDARD_INPUT, wrong};
 
 /// Most runs that are shown one by one to a person; a table lists them all.
 const PAGES_MAX: usize = 10;
@@ -90,10 +92,13 @@ pub(super) fn states(
     Ok(replay.into_states())
 }
 
-/// Every run of the files, now over, in the order in which they began.
-pub(super) fn judged(files: &[PathBuf], config: &ConfigArgs) -> Result<Vec<RunJson>, Failure> {
-    let (_, replay) = read(files, config, None)?;
-    Ok(replay.finish())
+/// Every run of the files, now over, in the order in which they began, and what their source says against some.
+pub(super) fn judged(
+    files: &[PathBuf],
+    config: &ConfigArgs,
+) -> Result<(Vec<RunJson>, HashMap<Text, Bad>), Failure> {
+    let (reader, replay) = read(files, config, None)?;
+    Ok((replay.finish(), reader.into_bad()))
 }
 
 /// Reads the files, in an order of their own where there is a seed for it.
