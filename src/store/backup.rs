@@ -31,8 +31,11 @@ pub struct Copied {
 /// Lies in a copy for as long as it is being made: one that is cut short is no data directory, and may be begun again.
 pub(super) const UNFINISHED: &str = "UNFINISHED";
 
+/// Says in a copy up to which position its journal went when it was made: whether its end is missing, nothing else could tell.
+pub(super) const COPIED: &str = "COPIED";
+
 /// What a copy may have, beside that; there are the stores of tenants in it, too.
-const MADE: [&str; 4] = [open::FORMAT, SNAPSHOTS, DATABASE, "tenants"];
+const MADE: [&str; 5] = [open::FORMAT, COPIED, SNAPSHOTS, DATABASE, "tenants"];
 
 /// Whether a directory has nothing yet: a first start was cut short in it, before anything could be acknowledged.
 ///
@@ -119,12 +122,23 @@ fn copy_store(from: &Path, to: &Path) -> Result<Copied, StoreError> {
     Ok(copied)
 }
 
+/// The position behind the last that a copy had when it was made; 0 where this is none.
+pub(super) fn copied_until(dir: &Path) -> u64 {
+    let said = fs::read_to_string(dir.join(COPIED)).ok();
+    said.and_then(|said| said.trim().parse().ok()).unwrap_or(0)
+}
+
 fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
     // The snapshot first: the journal only grows behind it.
     let (snapshot, snapshots_damaged) = copy_snapshot(&snapshot::dir_of(from), to)?;
     let journal = to.join(DATABASE).join(JOURNAL);
     let files = copy_journal(&from.join(DATABASE).join(JOURNAL), &journal)?;
-    let records = count_records(&journal, snapshot.map_or(1, |head| head.start.max(1)))?;
+    let start = snapshot.map_or(1, |head| head.start.max(1));
+    let records = count_records(&journal, start)?;
+    // What was copied from goes on if it is served, and then has more.
+    let known = copied_until(from);
+    let end = (start + records).max(known);
+    fs::write(to.join(COPIED), format!("{end}\n"))?;
     let lacks = match snapshot {
         None if snapshots_damaged > 0 && records == 0 => {
             Some("neither a snapshot nor the journal can be read: nothing of the store is in it")
@@ -132,6 +146,9 @@ fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
         // A store in which something was committed always has one.
         Some(_) if files == 0 => {
             Some("there is no journal: what came after the snapshot is not in it")
+        }
+        _ if start + records < known => {
+            Some("its journal has been cut: the last commits that it had are not in it")
         }
         _ => None,
     };

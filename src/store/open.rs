@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::backup::UNFINISHED as UNFINISHED_COPY;
+use super::backup::{COPIED, UNFINISHED as UNFINISHED_COPY};
 use super::database::Database;
 use super::durable::{make_dir, sync_dir};
 use super::error::{StoreError, is_held};
@@ -49,8 +49,9 @@ const DOUBT: &str = "DOUBT";
 const OPENING: &str = "OPENING";
 
 /// What else may lie in a data directory that has lost its format.
-const OURS: [&str; 8] = [
+const OURS: [&str; 9] = [
     LOCK,
+    COPIED,
     FORMAT,
     SNAPSHOTS,
     rebuild::FRESH,

@@ -181,7 +181,7 @@ impl Shared {
             Found::Torn => {
                 self.tally.torn.add(1);
                 tracing::info!(
-                    "the journal ends in a torn record, which nobody had been answered for"
+                    "the journal ends in a torn record; nobody had been answered for it, unless its file has been cut"
                 );
                 Ok(())
             }

@@ -12,6 +12,7 @@ use std::time::SystemTime;
 
 use tracing::{error, info, warn};
 
+use super::backup::copied_until;
 use super::bundles;
 use super::durable::{sync_all, sync_dir};
 use super::error::{StoreError, leads_somewhere};
@@ -56,6 +57,10 @@ pub(super) struct Rebuilt {
     pub(super) had_snapshots: bool,
     /// The journal has a file.
     pub(super) has_journal: bool,
+    /// In a copy, the position behind the last that it had when it was made; else 0.
+    pub(super) copied_until: u64,
+    /// The first position that the snapshot needs; 0 without one.
+    pub(super) start: u64,
 }
 
 impl Rebuilt {
@@ -93,7 +98,12 @@ impl Rebuilt {
             (0, Some(_)) if !self.has_journal => {
                 Some("there is no journal: what came after the newest snapshot, or just before it, is lost".to_owned())
             }
-            (0, _) => None,
+            (0, _) => {
+                let until = self.start.max(position + 1);
+                let cut = self.copied_until.saturating_sub(until);
+                let told = || format!("the journal has been cut: its last {cut} commits are lost");
+                (cut > 0).then(told)
+            }
             (records, Some(_)) => Some(format!(
                 "{records} commits after the newest snapshot are lost"
             )),
@@ -216,9 +226,11 @@ pub(super) fn rebuild(
     Ok(Rebuilt {
         set_aside,
         reason,
-        snapshot_ms: snapshot.map(|(head, _)| head.at_ms),
+        snapshot_ms: snapshot.as_ref().map(|(head, _)| head.at_ms),
         had_snapshots,
         has_journal,
+        copied_until: copied_until(dir),
+        start: snapshot.map_or(0, |(head, _)| head.start),
     })
 }
 

@@ -668,6 +668,52 @@ fn a_backup_is_restored() {
     }
 }
 
+/// Given a copy without a snapshot, and its journal cut in the middle, restoring it fails and says so; what is served of it says
+/// how much is lost.
+#[test]
+fn a_copy_that_was_cut_is_told() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [data, copy, restored] =
+        ["data", "copy", "restored"].map(|name| directory.path().join(name));
+    let daemon = Daemon::start(&data);
+    let runtime = runtime();
+    let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+    for run in 0..20 {
+        runtime
+            .block_on(sender.traces(calls(run, 0, 4)))
+            .expect("taken");
+    }
+    done(&["backup".as_ref(), &copy, "--data-dir".as_ref(), &data]);
+    let _ = fs::remove_dir_all(copy.join("snapshots"));
+    let mut files = fs::read_dir(copy.join("store/journal")).expect("there is one");
+    let file = files.next().expect("a file").expect("readable").path();
+    let bytes = fs::read(&file).expect("readable");
+    let end = bytes
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .expect("something");
+    fs::write(&file, &bytes[..end / 2]).expect("written");
+    let output = eddy()
+        .args([
+            "restore".as_ref(),
+            copy.as_path(),
+            "--data-dir".as_ref(),
+            &restored,
+        ])
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("its journal has been cut"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    let other = Daemon::start(&restored);
+    let said = other.stderr.lock().expect("nobody panics with it").clone();
+    assert!(
+        said.contains("the journal has been cut: its last "),
+        "{said}"
+    );
+    assert!(!said.contains("nothing is lost"), "{said}");
+}
+
 /// Given copies that cannot be made, it is said why: none is made within the data directory itself, and none of nothing. Of a
 /// damaged snapshot it is said that there is one.
 #[test]
