@@ -34,11 +34,21 @@ from agents.tracing import get_current_trace
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 
+def authorization():
+    """The token that the file of EDDY_API_TOKEN_FILE holds, where the daemon asks for one."""
+    path = os.environ.get("EDDY_API_TOKEN_FILE")
+    if not path:
+        return {}
+    with open(path) as file:
+        return {"authorization": f"Bearer {file.read().strip()}"}
+
+
 class Guard:
     """Asks Eddy, and goes on without an answer where there is none in time."""
 
     def __init__(self, api=None, patience_s=0.5):
-        self.api = api or os.environ.get("EDDY_API", "127.0.0.1:4319")
+        api = api or os.environ.get("EDDY_API", "127.0.0.1:4319")
+        self.api = (api if "://" in api else f"http://{api}").rstrip("/")
         self.patience_s = patience_s
 
     async def check(self, call):
@@ -52,9 +62,9 @@ class Guard:
     def _post(self, what, body):
         try:
             request = urllib.request.Request(
-                f"http://{self.api}/v1/guard/{what}",
+                f"{self.api}/v1/guard/{what}",
                 json.dumps(body, default=str).encode(),
-                {"content-type": "application/json"},
+                {"content-type": "application/json", **authorization()},
             )
             with urllib.request.urlopen(request, timeout=self.patience_s) as answer:
                 return json.load(answer)

@@ -14,11 +14,16 @@
  * where several have profiles of their own. Without a daemon the agent goes on as if nothing of this were here.
  */
 
+import { readFile } from 'node:fs/promises';
+
 import { generateText, stepCountIs, tool, type ToolSet } from 'ai';
 import { MockLanguageModelV3 } from 'ai/test';
 import { z } from 'zod';
 
-const API = process.env.EDDY_API ?? '127.0.0.1:4319';
+const ADDRESS = process.env.EDDY_API || '127.0.0.1:4319';
+const API = (ADDRESS.includes('://') ? ADDRESS : `http://${ADDRESS}`).replace(/\/$/, '');
+// The file of the token, where the daemon asks for one.
+const TOKEN_FILE = process.env.EDDY_API_TOKEN_FILE;
 const PATIENCE_MS = 500;
 
 interface Answer {
@@ -30,9 +35,10 @@ interface Answer {
 /** Asks Eddy, and goes on without an answer where there is none in time. */
 async function ask(what: 'check' | 'report', body: object): Promise<Answer> {
   try {
-    const answer = await fetch(`http://${API}/v1/guard/${what}`, {
+    const token = TOKEN_FILE && (await readFile(TOKEN_FILE, 'utf8')).trim();
+    const answer = await fetch(`${API}/v1/guard/${what}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) },
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(PATIENCE_MS),
     });

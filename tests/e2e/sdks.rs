@@ -184,6 +184,8 @@ fn the_examples_are_led_out() {
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
     let daemon = Daemon::start(&directory.path().join("data"));
+    let token = directory.path().join("token");
+    fs::write(&token, "nobody asks for it\n").expect("written");
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let python = python(directory.path(), &examples);
     let script = script_of_node(directory.path(), &examples, "vercel_ai_guard.ts");
@@ -195,7 +197,8 @@ fn the_examples_are_led_out() {
     ] {
         let said = run(Command::new(program)
             .arg(&script)
-            .env("EDDY_API", daemon.api.to_string()));
+            .env("EDDY_API", format!("http://{}", daemon.api))
+            .env("EDDY_API_TOKEN_FILE", &token));
         let made = said.trim_end().rsplit(' ').next().map(str::parse::<u64>);
         let Some(Ok(made)) = made else {
             panic!("{}: {said}", script.display());
