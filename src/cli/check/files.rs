@@ -45,6 +45,16 @@ pub(in crate::cli) const STANDARD_INPUT: &str = "-";
 /// What some editors put before a text: UTF-8's mark of its byte order, which it has none of.
 pub(in crate::cli) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
+/// What begins with these bytes, and is not read.
+const NOT_READ: [(&[u8], &str); 3] = [
+    (
+        &[0x28, 0xb5, 0x2f, 0xfd],
+        "it is compressed with zstd; unpack it first",
+    ),
+    (&[0xff, 0xfe], "it is UTF-16; write it as UTF-8"),
+    (&[0xfe, 0xff], "it is UTF-16; write it as UTF-8"),
+];
+
 /// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -106,6 +116,9 @@ impl Reader {
         let bytes =
             content(path).map_err(|error| wrong(path, format!("cannot be read: {error}")))?;
         let bytes = unzipped(&bytes).map_err(|error| wrong(path, error))?;
+        if let Some(what) = not_read(&bytes) {
+            return Err(wrong(path, what));
+        }
         let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
         if is_protobuf {
             self.protobuf(path, name, &bytes, sink)?;
@@ -195,6 +208,8 @@ impl Reader {
             self.logs(&request, sink)?;
         } else if keys.metrics.is_some() {
             self.metrics += 1;
+        } else if keys.events.is_some() {
+            return Err("a run of events stands alone on its line, in no list".into());
         } else {
             return Err(NOT_KNOWN.into());
         }
@@ -367,6 +382,12 @@ impl<'a> Keys<'a> {
     fn of(json: &'a str) -> Option<serde_json::Result<Self>> {
         json.starts_with('{').then(|| serde_json::from_str(json))
     }
+}
+
+/// What a file is that is not read, as far as its first bytes tell.
+fn not_read(bytes: &[u8]) -> Option<&'static str> {
+    let known = NOT_READ.iter().find(|(head, _)| bytes.starts_with(head));
+    known.map(|(_, what)| *what)
 }
 
 /// Whether the first object of a file is a run of events.

@@ -587,6 +587,11 @@ mod tests {
             ("f.json", "[{\"x\":1}]", "f.json: line 1: neither OTLP/JSON"),
             ("g.json", "[[]]", "g.json: line 1: neither OTLP/JSON"),
             ("h.json", "7", "h.json: line 1: neither OTLP/JSON"),
+            (
+                "i.json",
+                "[{\"run_id\":\"r\",\"events\":[]}]",
+                "line 1: a run of events stands alone",
+            ),
         ];
         for (name, text, expected) in files {
             let path = dir.path().join(name);
@@ -596,6 +601,23 @@ mod tests {
             let failure = replayed(&args).err().unwrap();
             assert!(failure.to_string().contains(expected), "{failure}");
             assert_eq!(failure.code(), 1);
+        }
+    }
+
+    /// Given a file in a form that is not read, it is said which that is.
+    #[test]
+    fn what_is_not_read_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        for (bytes, expected) in [
+            (&[0x28, 0xb5, 0x2f, 0xfd, 0][..], "zstd"),
+            (&[0xff, 0xfe, b'{', 0], "UTF-16"),
+        ] {
+            let path = dir.path().join("a.jsonl");
+            fs::write(&path, bytes).unwrap();
+            let mut args = args(&[]);
+            args.files = vec![path];
+            let said = replayed(&args).err().unwrap().to_string();
+            assert!(said.contains(expected), "{said}");
         }
     }
 
