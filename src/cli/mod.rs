@@ -164,7 +164,7 @@ Any of them may be gzipped. Requests of metrics in JSON are passed over. Files g
 Examples:
   eddy check trace.jsonl
   eddy check spans.otlp.binpb logs.logs.otlp.binpb --json
-  eddy check trace.jsonl --fail-below 81     exit code 3 if any run scores less: any loop costs 20 or more
+  eddy check trace.jsonl --fail-below 81   exit code 3 if a run scores less
   grep conv-8812 trace.jsonl | eddy check -")]
     Check(check::CheckArgs),
     /// Measure a profile on runs that people have labelled

@@ -216,7 +216,7 @@ fn repeated(json: &str, element: &[u8]) -> Vec<u8> {
 }
 
 /// Given JSON of which structs or values would be many times as large, memory stays within a few times the text, whether the
-/// request can be read or not; a span that is too large is refused alone, and a good one is taken afterwards.
+/// request can be read or not; a good one is taken afterwards.
 #[cfg(target_os = "linux")]
 #[test]
 fn json_takes_no_more_memory_than_its_text() {
@@ -228,14 +228,9 @@ fn json_takes_no_more_memory_than_its_text() {
     let unreadable = r#"{"resourceSpans":[null],"x":[HERE]}"#.to_owned();
     for (json, element, status, said) in [
         (unreadable, &br#"{"":0}"#[..], 400, "expected an object"),
-        (with(r#","links":[HERE]}"#), b"{}", 200, "1 too large"),
-        (with(r#","events":[HERE]}"#), b"{}", 200, "1 too large"),
-        (
-            with(r#","name":"HERE"}"#),
-            &[0xff; 1_000],
-            200,
-            "1 too large",
-        ),
+        (with(r#","links":[HERE]}"#), b"{}", 200, "{}"),
+        (with(r#","events":[HERE]}"#), b"{}", 200, "{}"),
+        (with(r#","name":"HERE"}"#), &[0xff; 1_000], 200, "{}"),
         (
             with(r#","x":[HERE],"kind":[]}"#),
             br#"{"":0}"#,
