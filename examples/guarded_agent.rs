@@ -9,6 +9,7 @@
 //! `message` as part of the conversation.
 
 use std::error::Error;
+use std::fs;
 
 use eddy::guard::{CheckToolCallRequest, Client, ReportToolResultRequest, ResultStatus, Verdict};
 
@@ -24,7 +25,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// Goes in circles until it is led out, and says how many calls that took.
 pub(crate) async fn calls_made(api: &str) -> Result<u32, Box<dyn Error>> {
-    let mut guard = Client::new(&format!("http://{api}"))?;
+    let api = if api.contains("://") {
+        api.to_owned()
+    } else {
+        format!("http://{api}")
+    };
+    let mut guard = Client::new(&api)?;
+    // The token, where the daemon asks for one.
+    if let Ok(file) = std::env::var("EDDY_API_TOKEN_FILE") {
+        guard = guard.with_token(fs::read_to_string(file)?.trim())?;
+    }
     let mut made = 0;
     for turn in 0..30 {
         let call_id = format!("call-{turn}");
