@@ -223,7 +223,15 @@ fn left_over(dir: &Path) -> Vec<PathBuf> {
     type Fits = fn(&str) -> bool;
     let fitting: [(&str, Fits); 4] = [
         ("", |name| {
-            let known = ["FORMAT", "LOCK", "RESERVE", "store", "snapshots", "tenants"];
+            let known = [
+                "FORMAT",
+                "LOCK",
+                "RESERVE",
+                "COPIED",
+                "store",
+                "snapshots",
+                "tenants",
+            ];
             known.contains(&name) || name.starts_with("damaged-")
         }),
         ("store", |name| {
