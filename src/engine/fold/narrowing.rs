@@ -12,6 +12,9 @@ use super::question::numbers::distance;
 /// Steps that are looked at: two of which one is half as long as the other may be by chance, where there are more.
 const STEPS_MAX: usize = 3;
 
+/// Newest calls of the tool among which these are looked for.
+const LOOKED_AT_MAX: usize = 12;
+
 /// How much a step may differ from half of the one before where numbers are whole: of nine, four and five are halves.
 const ROUNDED: f64 = 1.0;
 
@@ -27,8 +30,12 @@ impl Fold {
 
     /// Whether a call with these arguments halves a range: each of the newest steps of its tool is half as long as the one before.
     fn halves(&self, tool: u64, sample: &str) -> bool {
+        if !sample.bytes().any(|sign| sign.is_ascii_digit()) {
+            return false;
+        }
         let mut later = sample;
-        let steps = self.recent.of_tool(tool).filter_map(|mark| {
+        let marks = self.recent.of_tool(tool).take(LOOKED_AT_MAX);
+        let steps = marks.filter_map(|mark| {
             let step = distance(&mark.sample, later)?;
             later = &mark.sample;
             Some(step)

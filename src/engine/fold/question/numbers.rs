@@ -79,32 +79,22 @@ pub(crate) fn counts_up(left: &str, right: &str) -> bool {
 /// How far apart the numbers of two questions are that say the same but for these: the shortest way, of several. `None` where
 /// they say something else, too, or the same.
 pub(crate) fn distance(left: &str, right: &str) -> Option<f64> {
-    let is_of_number = |sign: char| sign.is_ascii_digit() || sign == '.';
-    let words = |text: &'_ str| {
-        text.split(|sign| !is_of_number(sign))
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    let besides = |text: &'_ str| {
-        text.chars()
-            .filter(|sign| !is_of_number(*sign))
-            .collect::<String>()
-    };
-    let (lefts, rights) = (words(left), words(right));
-    if besides(left) != besides(right) || lefts.len() != rights.len() {
-        return None;
-    }
+    let is_of_number = |sign: &u8| sign.is_ascii_digit() || *sign == b'.';
+    let are_one = |left: &u8, right: &u8| is_of_number(left) == is_of_number(right);
+    let mut lefts = left.as_bytes().chunk_by(are_one);
+    let mut rights = right.as_bytes().chunk_by(are_one);
     let mut shortest = None::<f64>;
-    for (left, right) in lefts
-        .iter()
-        .zip(&rights)
-        .filter(|(left, right)| left != right)
-    {
-        let (left, right) = (left.parse::<f64>().ok()?, right.parse::<f64>().ok()?);
-        let apart = (left - right).abs();
+    loop {
+        let (left, right) = match (lefts.next(), rights.next()) {
+            (Some(left), Some(right)) if left == right => continue,
+            (Some(left), Some(right)) => (left, right),
+            (None, None) => return shortest,
+            _ => return None,
+        };
+        let number = |part: &[u8]| str::from_utf8(part).ok()?.parse::<f64>().ok();
+        let apart = (number(left)? - number(right)?).abs();
         shortest = Some(shortest.map_or(apart, |other| other.min(apart)));
     }
-    shortest
 }
 
 #[cfg(test)]
