@@ -30,6 +30,7 @@ const ROOMS: &[Room] = &[
             "prost",
             "serde",
             "serde_json",
+            "simdutf8",
         ],
     },
     Room {

@@ -231,7 +231,7 @@ pub(super) fn check_text(bytes: &[u8]) -> Result<(), Reason> {
 /// The bytes as text.
 #[inline]
 pub(super) fn text(bytes: &[u8]) -> Result<&str, Reason> {
-    std::str::from_utf8(bytes).map_err(|_| Reason::Utf8)
+    simdutf8::basic::from_utf8(bytes).map_err(|_| Reason::Utf8)
 }
 
 #[cfg(test)]
