@@ -13,7 +13,8 @@ use memchr::memmem::Finder;
 use crate::engine::event::{Command, Failure, Recorded};
 use crate::engine::policy::ToolSettings;
 
-use super::value::wide::{begins_ignoring_case, trimmed};
+use super::value::Arguments;
+use super::value::wide::{begins_ignoring_case, ends, trimmed};
 use super::value::{self, closing, failing};
 use super::{shell, verdict, wrappers};
 
@@ -62,14 +63,14 @@ impl Ended<'_> {
 pub(super) fn told<'t>(
     how: &ToolSettings<'_>,
     tool: &str,
-    arguments: Option<&str>,
+    arguments: &Arguments<'_>,
     whole: Option<&str>,
     result: Option<&'t str>,
 ) -> (Option<Cow<'t, str>>, Option<Failure>) {
     let Some(result) = result else {
         return (None, None);
     };
-    let ended = ended(how, tool, arguments.unwrap_or_default(), whole, result);
+    let ended = ended(how, tool, arguments, whole, result);
     (Some(ended.result), ended.failure)
 }
 
@@ -77,7 +78,7 @@ pub(super) fn told<'t>(
 pub(super) fn told_in_blocks<'t>(
     how: &ToolSettings<'_>,
     tool: &str,
-    arguments: &str,
+    arguments: &Arguments<'_>,
     recorded: &'t str,
 ) -> (Cow<'t, str>, Option<Failure>) {
     let whole = value::unquote(recorded);
@@ -95,21 +96,23 @@ pub(super) fn answered(
     arguments: &str,
     recorded: &str,
 ) -> (Recorded, Option<Failure>) {
-    let (inner, failure) = told_in_blocks(how, tool, arguments, recorded);
+    let arguments = Arguments::of(arguments);
+    let (inner, failure) = told_in_blocks(how, tool, &arguments, recorded);
     let kind = value::ResultKind::of(tool);
-    (value::answer_json(how, kind, &inner, arguments), failure)
+    (value::answer_json(how, kind, &inner, &arguments), failure)
 }
 
 /// What a call brought, by its result: a text, or JSON. `whole` is the result with its message around it, if there is one.
 fn ended<'t>(
     how: &ToolSettings<'_>,
     tool: &str,
-    arguments: &str,
+    asked: &Arguments<'_>,
     whole: Option<&str>,
     result: &'t str,
 ) -> Ended<'t> {
+    let arguments = asked.json();
     let (printed, code) = without_envelope(result).unwrap_or((Cow::Borrowed(result), None));
-    let command = LazyCell::new(|| value::command_line(arguments).unwrap_or_default());
+    let command = LazyCell::new(|| asked.command_line().unwrap_or_default());
     let is_blank = matches!(trimmed(&printed), "" | "\"\"");
     if is_blank && code.is_none_or(|code| code <= 1) && shell::looks_for(&command) {
         return Ended {
@@ -257,10 +260,7 @@ fn code_near_ends(object: &str) -> Option<i64> {
     /// What the names in [`CODES`] end in.
     static ENDS: LazyLock<[Finder<'_>; 2]> =
         LazyLock::new(|| [Finder::new("ode\""), Finder::new("t_status\"")]);
-    let bytes = object.as_bytes();
-    let head = &bytes[..bytes.len().min(TAIL_BYTES_MAX)];
-    let tail = &bytes[bytes.len().saturating_sub(TAIL_BYTES_MAX)..];
-    let mut parts = [head, tail].into_iter();
+    let mut parts = ends(object.as_bytes(), TAIL_BYTES_MAX).into_iter();
     if !parts.any(|part| ENDS.iter().any(|end| end.find(part).is_some())) {
         return None;
     }
@@ -392,6 +392,16 @@ mod tests {
     use super::*;
 
     const PLAIN: ToolSettings<'_> = ToolSettings::PLAIN;
+
+    fn ended<'t>(
+        how: &ToolSettings<'_>,
+        tool: &str,
+        arguments: &str,
+        whole: Option<&str>,
+        result: &'t str,
+    ) -> Ended<'t> {
+        super::ended(how, tool, &Arguments::of(arguments), whole, result)
+    }
 
     #[track_caller]
     fn check(command: &str, result: &str, expected: &str, failure: Option<&str>) {

@@ -20,6 +20,7 @@ use crate::engine::event::{
 use crate::engine::policy::{Policy, ToolSettings};
 
 use super::events_json::{Object, described};
+use super::value::Arguments;
 use super::{ended, fingerprint, hand_offs, usage, value};
 
 /// Longest line, in bytes: a thousand calls with results of a hundred kilobytes each still fit.
@@ -314,14 +315,15 @@ impl FileEvent<'_> {
         }
         let call_id = self.call_id.as_deref().filter(|id| !id.is_empty());
         let how = policy.tool(tool, self.agent.as_deref());
-        let arguments = self.input.map_or("", RawValue::get);
+        let asked = Arguments::of(self.input.map_or("", RawValue::get));
+        let arguments = asked.json();
         let receiver = hand_offs::receiver(tool, arguments);
         // What the failure says is no result.
         let is_failure = self.error.is_some_and(|error| error.get() == "true");
         let output = self.output.filter(|_| !is_failure);
         let (result, told) = match output {
             Some(json) => {
-                let (result, told) = ended::told_in_blocks(&how, tool, arguments, json.get());
+                let (result, told) = ended::told_in_blocks(&how, tool, &asked, json.get());
                 (Some(result), told)
             }
             None => (None, None),
@@ -331,7 +333,7 @@ impl FileEvent<'_> {
             call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
             input: self.input(&how),
             output: result.as_deref().map_or(Recorded::NotRecorded, |json| {
-                value::answer_json(&how, value::ResultKind::of(tool), json, arguments)
+                value::answer_json(&how, value::ResultKind::of(tool), json, &asked)
             }),
             error: if self.error.is_some() {
                 let in_vain =

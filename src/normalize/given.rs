@@ -24,7 +24,7 @@ use super::answer::{EVENT_CONTENT, OPERATION_DETAILS, Requested};
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::history::{self, History};
 use super::texts::{event_text, json_text, member_text, messages_text, only_text};
-use super::value::{self, Object};
+use super::value::{self, Arguments, Object};
 use super::{ended, names, wrappers};
 
 /// What a tool answered to one call.
@@ -43,7 +43,7 @@ impl ToolAnswer<'_> {
     pub(super) fn report(&self, how: &ToolSettings<'_>) -> ToolCall {
         let whole = self.content.as_deref();
         let content = whole.map(|whole| wrappers::result(whole).unwrap_or(Cow::Borrowed(whole)));
-        let (content, said) = ended::told(how, "", None, whole, content.as_deref());
+        let (content, said) = ended::told(how, "", &Arguments::of(""), whole, content.as_deref());
         let content = content.as_deref();
         ToolCall {
             call_id: Some(history::call_id(&self.id)),

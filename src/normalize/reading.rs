@@ -22,6 +22,7 @@ use super::names::{self, Names};
 use super::reply::Reply;
 use super::report::Report;
 use super::scopes::{self, Dialect};
+use super::value::Arguments;
 use super::value::failing::told_by_result;
 use super::{ended, fingerprint, hand_offs, usage, value, wrappers};
 
@@ -185,10 +186,13 @@ impl<'r, 'a> Reading<'r, 'a> {
         let result = whole.map(|whole| wrappers::result(whole).unwrap_or(Cow::Borrowed(whole)));
         let arguments = call.arguments.as_deref().map(wrappers::arguments);
         let how = self.policy.tool(&tool, self.agent.as_deref());
-        let (result, told) =
-            ended::told(&how, &tool, arguments.as_deref(), whole, result.as_deref());
+        let given_arguments = Arguments::of(arguments.as_deref().unwrap_or_default());
+        let input = arguments
+            .as_ref()
+            .map_or(Recorded::NotRecorded, |_| given_arguments.input(&how));
+        let (result, told) = ended::told(&how, &tool, &given_arguments, whole, result.as_deref());
         let result = result.as_deref();
-        let asked = arguments.as_deref().unwrap_or_default();
+        let asked = given_arguments.json();
         let in_vain = |error: &Failure| ended::is_search_in_vain(error, asked, result);
         let error = self
             .failure_of_call(asked)
@@ -196,7 +200,6 @@ impl<'r, 'a> Reading<'r, 'a> {
             .or_else(|| failed.then(|| value::failure("")))
             .map(|error| told_by_result(error, result, asked))
             .or(told);
-        let arguments = arguments.as_deref();
         let (manner, traits) =
             fingerprint::deeds(&how, &tool, given.manner, asked, result.unwrap_or_default());
         let main = if self.reads_main {
@@ -208,9 +211,9 @@ impl<'r, 'a> Reading<'r, 'a> {
             call_id: id
                 .filter(|id| names::is_id(id))
                 .map(|id| value::id_hash(&[id.as_bytes()])),
-            input: arguments.map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
+            input,
             output: result.map_or(Recorded::NotRecorded, |json| {
-                value::answer_json(&how, given.result_kind, json, asked)
+                value::answer_json(&how, given.result_kind, json, &given_arguments)
             }),
             error,
             hands_off: given.hands_off,

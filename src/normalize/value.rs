@@ -6,6 +6,7 @@
 //! errors after redaction, and numbers without those of secrets; nothing else of a value leaves this room. A marker that stands
 //! for a hidden value is not a value: two hidden values are not the same one.
 
+mod arguments;
 mod attempts;
 mod beside;
 mod clock;
@@ -26,6 +27,7 @@ mod json;
 mod lexicon;
 mod markers;
 mod mask;
+mod member_name;
 mod nested;
 mod nothing;
 mod numbers;
@@ -54,6 +56,7 @@ use crate::engine::policy::ToolSettings;
 use crate::engine::tool_name;
 use crate::otlp::ValueView;
 
+pub(super) use self::arguments::{Arguments, command_line};
 use self::digest::{READ_BYTES_MAX, Reader};
 use self::echo::without_echo;
 pub(super) use self::failure::{failure, failure_of_call};
@@ -100,12 +103,7 @@ pub(super) fn output_of(how: &ToolSettings<'_>, view: ValueView<'_>) -> Recorded
 
 /// Arguments of a tool, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
 pub(super) fn input_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
-    if is_marker(text) {
-        return Recorded::Redacted;
-    }
-    let mut reader = Reader::for_input(how);
-    reader.json(text);
-    input_value(reader)
+    Arguments::of(text).input(how)
 }
 
 /// What the name of a tool says of its results.
@@ -140,15 +138,16 @@ pub(super) fn answer_json(
     how: &ToolSettings<'_>,
     result_kind: ResultKind,
     json: &str,
-    arguments: &str,
+    arguments: &Arguments<'_>,
 ) -> Recorded {
-    let is_short = arguments.len().max(json.len()) <= DRAWN_BYTES_MAX;
-    let is_drawn = || result_kind == ResultKind::Plain && is_short && tool_name::draws(arguments);
+    let asked = arguments.json();
+    let is_short = asked.len().max(json.len()) <= DRAWN_BYTES_MAX;
+    let is_drawn = || result_kind == ResultKind::Plain && is_short && tool_name::draws(asked);
     if (result_kind == ResultKind::HandedOut || is_drawn()) && !is_marker(json) {
         return handed_out(how, json);
     }
     let how = &ToolSettings {
-        search: how.search || hits::is_search(arguments),
+        search: how.search || arguments.is_question(),
         ..*how
     };
     let output = output_json(how, json);
@@ -170,7 +169,7 @@ pub(super) fn answer_json(
     };
     match output {
         Recorded::Value(value) if !value.empty => Recorded::Value(Value {
-            answers: telling::answers(json, arguments),
+            answers: telling::answers(json, asked),
             ..with_hits(value, &rest, arguments)
         }),
         output => output,
@@ -181,7 +180,7 @@ pub(super) fn answer_json(
 const DRAWN_BYTES_MAX: usize = 256;
 
 /// What is kept of a result, of which lines that tell hits are compared whatever their order.
-fn with_hits(value: Value, json: &str, arguments: &str) -> Value {
+fn with_hits(value: Value, json: &str, arguments: &Arguments<'_>) -> Value {
     match hits::hits(json, arguments) {
         Some(hits) => Value {
             masked: hits.masked,
@@ -276,22 +275,6 @@ pub(super) fn spoken(text: &str) -> Option<u64> {
     } else {
         0
     })
-}
-
-/// The command line in a shell tool's arguments: `command` or `cmd`, the last word where it is a list
-/// (`["bash", "-lc", "ls"]`), or the arguments themselves where they are a text.
-pub(super) fn command_line(arguments: &str) -> Option<Cow<'_, str>> {
-    let arguments = trimmed(arguments);
-    if arguments.is_empty() {
-        return None;
-    }
-    if !arguments.starts_with('{') {
-        return Some(unquote(arguments));
-    }
-    let line = raw::either_member(arguments, "command", "cmd")?;
-    let word = |place| member(line, &[place]);
-    let last = word("2").or_else(|| word("1")).or_else(|| word("0"));
-    Some(unquote(last.unwrap_or(line)))
 }
 
 /// What is kept of arguments. Those of which a part is hidden are hidden: two that are alike in what is left need not be the same.

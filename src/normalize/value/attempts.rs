@@ -28,11 +28,11 @@ pub(super) const NAMES: [&str; 7] = [
 ];
 
 /// Fewest digits of a number that is an id where its member's name says so.
-const ID_DIGITS_MIN: usize = 5;
+pub(super) const ID_DIGITS_MIN: usize = 5;
 
-/// Whether a number of so many digits, in a member of this name, is an id.
-pub(super) fn names_id(key: &str, digits: usize) -> bool {
-    digits >= ID_DIGITS_MIN && (key == "id" || key.ends_with("_id") || key.ends_with("Id"))
+/// Whether a member of this name holds an id.
+pub(super) fn names_id(key: &str) -> bool {
+    key == "id" || key.ends_with("_id") || key.ends_with("Id")
 }
 
 /// The text without the words that tell an attempt.

@@ -8,16 +8,17 @@
 use std::ops::Range;
 
 use super::hash::mix;
+use super::member_name::{MemberName, Says};
 use super::nested::{Digest, MEMBER_SIGNS, Shape};
 
 /// Names of the command, and of a plan that is written down.
-const COMMANDS: [&str; 3] = ["command", "cmd", "plan"];
+pub(super) const COMMANDS: [&str; 3] = ["command", "cmd", "plan"];
 
 /// Names of the words beside it.
-const WORDS: [&str; 3] = ["description", "explanation", "justification"];
+pub(super) const WORDS: [&str; 3] = ["description", "explanation", "justification"];
 
 /// Names of a shell's settings.
-const SETTINGS: [&str; 16] = [
+pub(super) const SETTINGS: [&str; 16] = [
     "cwd",
     "dir_path",
     "directory",
@@ -56,18 +57,18 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Takes a member; `name` is the hash of its key.
-    pub(super) fn add(&mut self, key: &str, name: u64, value: &Digest, place: Range<usize>) {
-        if COMMANDS.contains(&key) {
+    /// Takes a member, of whose name this is known.
+    pub(super) fn add(&mut self, key: &str, name: MemberName, value: &Digest, place: Range<usize>) {
+        if name.says(Says::Command) {
             self.has_command = true;
-        } else if WORDS.contains(&key) && value.shape == Shape::Text && self.words.is_none() {
+        } else if name.says(Says::Words) && value.shape == Shape::Text && self.words.is_none() {
             self.words = Some(Words {
-                hash: mix(name, value.hash),
+                hash: mix(name.hash, value.hash),
                 bytes: key.len() + MEMBER_SIGNS + value.bytes,
                 place,
             });
         } else {
-            self.is_other |= !SETTINGS.contains(&key);
+            self.is_other |= !name.says(Says::Setting);
         }
     }
 

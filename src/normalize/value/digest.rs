@@ -12,16 +12,17 @@ use crate::engine::event::{self, ITEMS_MIN};
 use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
+use super::attempts;
 use super::complaint::refuses;
+use super::faults;
 use super::hash::{self, mix};
 use super::items::Items;
 use super::json::{self, Found};
+use super::member_name::{MemberName, Said, Says};
 use super::nested::{Digest, List, Map, Member, Role, Shape, none_failed, scalar};
 use super::numbers::Numbers;
-use super::redact::names;
 use super::sample::{Sample, head};
 use super::wide::trimmed;
-use super::{attempts, elements, faults};
 
 /// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
 /// this bounds what one span can cost.
@@ -65,6 +66,8 @@ pub(super) struct Reader<'h> {
     lists: usize,
     /// Of arguments: the member that is read next names an element of a page.
     names_element: bool,
+    /// What the names of the members say of the object that was read last.
+    said: Said,
     /// Of arguments: a part of them is hidden, since they were cut off, or behind a marker.
     pub(super) is_partial: bool,
     /// Bytes of a result's texts of which nothing is masked.
@@ -75,7 +78,7 @@ pub(super) struct Reader<'h> {
 }
 
 /// Arguments that are drawn anew for each call, so that it is known when it comes twice: they say nothing of what is asked.
-const DRAWN: [&str; 7] = [
+pub(super) const DRAWN: [&str; 7] = [
     "idempotency_key",
     "idempotencyKey",
     "client_token",
@@ -115,6 +118,7 @@ impl<'h> Reader<'h> {
             unwraps: UNWRAPS_MAX,
             lists: 0,
             names_element: false,
+            said: Said::default(),
             is_partial: false,
             plain_bytes: 0,
             told: Digest::default(),
@@ -124,6 +128,11 @@ impl<'h> Reader<'h> {
     /// What the value that was read last came to.
     pub(super) fn told(&self) -> &Digest {
         &self.told
+    }
+
+    /// What the names of its members say, where the value is an object.
+    pub(super) fn names(&self) -> Option<Said> {
+        (self.told.shape == Shape::Map).then_some(self.said)
     }
 
     /// The sample of what was read.
@@ -324,12 +333,14 @@ impl<'h> Reader<'h> {
         if map.count > 0 {
             self.write(|sample| sample.sign(","));
         }
-        self.write(|sample| sample.key(key));
-        self.names_element = !self.is_output && elements::NAMES.contains(&key);
+        let name = MemberName::of(key);
+        self.write(|sample| sample.key(key, name));
+        self.names_element = !self.is_output && name.says(Says::Element);
         Member {
             place,
             value: self.sample.place(),
             numbers: self.numbers.count(),
+            name,
         }
     }
 
@@ -337,40 +348,42 @@ impl<'h> Reader<'h> {
     pub(super) fn add_member(&mut self, map: &mut Map, key: &str, member: Member) {
         // The member may have been no text.
         self.names_element = false;
-        let value = &self.told;
+        let (value, name) = (&self.told, member.name);
+        map.said.add(name.said);
         let is_volatile = self.how.volatile_fields.iter().any(|field| field == key);
         if self.is_output {
             let is_payload = self.how.payload_fields.iter().any(|field| field == key);
-            map.members.add(key, value, is_volatile, is_payload);
-            map.fault.add(key, value);
+            map.members.add(name, value, (is_volatile, is_payload));
+            map.fault.add(name, value);
         }
-        let is_id = || value.shape == Shape::Number && attempts::names_id(key, value.bytes);
-        let is_aside = || attempts::NAMES.contains(&key) || faults::is_place(key) || is_id();
+        let is_long = || value.shape == Shape::Number && value.bytes >= attempts::ID_DIGITS_MIN;
+        let is_id = || name.says(Says::Id) && is_long();
+        let is_aside = || name.says(Says::Attempt) || name.says(Says::FilePlace) || is_id();
         let counts_attempts = self.says_no && is_aside();
-        let is_drawn = counts_attempts || (!self.is_output && DRAWN.contains(&key));
+        let is_drawn = counts_attempts || (!self.is_output && name.says(Says::Drawn));
         if value.shape == Shape::Nothing || is_volatile || is_drawn {
             self.sample.take_back(member.place);
             self.numbers.take_back(member.numbers);
             return;
         }
-        let role = Role::of(key, value, self.lists > 0);
+        let role = Role::of(name, value, self.lists > 0);
         let has_numbers = self.numbers.count() > member.numbers;
-        let is_secret = (value.hidden || has_numbers) && names::is_secret(key.as_bytes());
-        if is_secret || none_failed(key, value) || matches!(role, Role::Volatile | Role::Question) {
+        let is_secret = (value.hidden || has_numbers) && name.says(Says::Secret);
+        if is_secret || none_failed(name, value) || matches!(role, Role::Volatile | Role::Question)
+        {
             self.numbers.take_back(member.numbers);
         }
         // A secret is hidden each time, and seldom another one.
         self.is_partial |= value.hidden && !is_secret;
-        let name = hash::text(key);
-        self.numbers.belong_to(member.numbers, name);
+        self.numbers.belong_to(member.numbers, name.hash);
         if !self.is_output {
-            if map.holds_secret(key, value, member.value, self.sample.since(member.value)) {
+            if map.holds_secret(name, value, member.value, self.sample.since(member.value)) {
                 self.sample.hide(member.value);
             }
             let (from, to) = (member.place, self.sample.place());
             map.beside.add(key, name, value, from..to);
         }
-        map.add(key, name, value, role);
+        map.add(name, key.len(), value, role);
     }
 
     pub(super) fn close_map(&mut self, map: &mut Map) {
@@ -382,6 +395,7 @@ impl<'h> Reader<'h> {
             map.leave_out(&words);
         }
         self.write(|sample| sample.sign("}"));
+        self.said = map.said;
         let (masked, frame) = map.told(self.how.search);
         self.told = Digest {
             hash: mix(MAP ^ map.count, map.hash),

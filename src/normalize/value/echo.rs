@@ -1,15 +1,18 @@
 //! Takes out of a result what the arguments said: what was asked is no answer.
 
 use std::borrow::Cow;
+use std::iter;
 use std::ops::RangeInclusive;
 
 use memchr::{memchr_iter, memmem};
 
 use crate::engine::event::SAMPLE_BYTES_MAX;
 
+use super::arguments::Arguments;
 use super::digest::READ_BYTES_MAX;
 use super::markers::is_marker;
 use super::raw::members;
+use super::wide::quote;
 
 /// Longest arguments of which what a result repeats is left out: longer ones are texts that are sent, and no questions.
 const ARGUMENTS_BYTES_MAX: usize = 1_024;
@@ -25,16 +28,27 @@ const SAID_MAX: usize = 8;
 pub(super) const ECHO: &str = "it";
 
 /// A result with a word in the place of what the arguments, as JSON, said.
-pub(super) fn without_echo<'t>(result: &'t str, arguments: &str) -> Cow<'t, str> {
+pub(super) fn without_echo<'t>(result: &'t str, asked: &Arguments<'_>) -> Cow<'t, str> {
+    let arguments = asked.json();
     let mut rest = Cow::Borrowed(result);
     if arguments.len() > ARGUMENTS_BYTES_MAX || result.len() > READ_BYTES_MAX {
         return rest;
     }
-    let hosts = values(arguments).filter_map(host);
-    for said in values(arguments).chain(hosts).take(SAID_MAX) {
+    let mut leave_out = |said: &str| {
         if memmem::find(rest.as_bytes(), said.as_bytes()).is_some() {
             rest = Cow::Owned(rest.replace(said, ECHO));
         }
+    };
+    let (mut hosts, mut count) = ([None; SAID_MAX], 0);
+    for said in values(arguments).take(SAID_MAX) {
+        leave_out(said);
+        hosts[count] = host(said);
+        count += 1;
+    }
+    let hosts = hosts.into_iter().flatten();
+    hosts.take(SAID_MAX - count).for_each(leave_out);
+    if !asked.has_page() {
+        return rest;
     }
     let pages =
         members(arguments).filter(|(name, number)| PAGES.contains(&&**name) && is_number(number));
@@ -47,7 +61,7 @@ pub(super) fn without_echo<'t>(result: &'t str, arguments: &str) -> Cow<'t, str>
 }
 
 /// Names of arguments that say with a number which part of a list is asked for.
-const PAGES: [&str; 8] = [
+pub(super) const PAGES: [&str; 8] = [
     "page",
     "page_number",
     "pageNumber",
@@ -169,7 +183,9 @@ fn holds_line(json: &str, line: &str) -> bool {
 
 /// The host of an address, by which a page names itself.
 fn host(address: &str) -> Option<&str> {
-    let (_, behind) = address.split_once("://")?;
+    let mut colons = memchr_iter(b':', address.as_bytes());
+    let colon = colons.find(|colon| address[colon + 1..].starts_with("//"))?;
+    let behind = &address[colon + "://".len()..];
     let host = behind.split(['/', ':', '?', '#']).next()?;
     SAID_BYTES.contains(&host.len()).then_some(host)
 }
@@ -177,17 +193,22 @@ fn host(address: &str) -> Option<&str> {
 /// The texts among arguments that may be left out, and between the quotation marks within a text those parts of it; arguments
 /// that are no JSON are one.
 fn values(arguments: &str) -> impl Iterator<Item = &str> {
+    let bytes = arguments.as_bytes();
     let mut from = 0;
-    let ends = memchr_iter(b'"', arguments.as_bytes()).chain([arguments.len()]);
-    ends.filter_map(move |end| {
-        let said = &arguments[from..end];
+    let parts = iter::from_fn(move || {
+        let part = (from <= bytes.len()).then_some(from)?;
+        let end = quote(bytes, from).unwrap_or(bytes.len());
         from = end + 1;
+        Some((part, end))
+    });
+    parts.filter_map(move |(from, end)| {
+        let said = &arguments[from..end];
         // Most of what stands between quotation marks is too short: names of members, and the signs between them.
         if said.len() < *SAID_BYTES.start() {
             return None;
         }
         // The name of a member is no value; before a quotation mark within a text stands a backslash.
-        let is_name = arguments.as_bytes().get(end + 1) == Some(&b':');
+        let is_name = bytes.get(end + 1) == Some(&b':');
         let said = said.trim_end_matches('\\');
         (!is_name && SAID_BYTES.contains(&said.len()) && !is_marker(said)).then_some(said)
     })
@@ -195,12 +216,14 @@ fn values(arguments: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ARGUMENTS_BYTES_MAX, SAMPLE_BYTES_MAX, without_echo};
+    use super::{ARGUMENTS_BYTES_MAX, Arguments, SAMPLE_BYTES_MAX, without_echo};
 
     /// Given a result that repeats what was asked, that is left out; names of members, and what is short, stay.
     #[test]
     fn results_without_what_was_asked() {
-        let told = |arguments: &str, result: &str| without_echo(result, arguments).into_owned();
+        let told = |arguments: &str, result: &str| {
+            without_echo(result, &Arguments::of(arguments)).into_owned()
+        };
         assert_eq!(
             told(
                 r#"{"address":"https://a.example/b"}"#,

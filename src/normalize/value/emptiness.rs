@@ -5,6 +5,7 @@
 //! zero, a flag, the query repeated. A list of a name that envelopes do not have may be one of several things that were asked
 //! for: a balance beside no bookings is something. A long text that mentions "not found" is not nothing.
 
+use super::member_name::{MemberName, Says};
 use super::nested::{Digest, Shape};
 use super::nothing;
 use super::wide::trimmed;
@@ -28,8 +29,8 @@ pub(super) fn says_there_is_nothing(text: &str, phrases: &[String]) -> bool {
     if EMPTY_TABLES.iter().any(|start| text.starts_with(start)) {
         return true;
     }
-    let sentence_bytes_max = SENTENCE_BYTES_MAX << u8::from(!text.is_ascii());
-    if text.len() > sentence_bytes_max {
+    let is_long = text.len() > SENTENCE_BYTES_MAX;
+    if is_long && (text.len() > 2 * SENTENCE_BYTES_MAX || text.is_ascii()) {
         return false;
     }
     text.eq_ignore_ascii_case("none")
@@ -111,15 +112,20 @@ pub(super) struct Members {
 
 impl Members {
     /// Takes one more member into account; the user may have said that it means nothing, or that it carries the result.
-    pub(super) fn add(&mut self, key: &str, value: &Digest, is_volatile: bool, is_payload: bool) {
+    pub(super) fn add(
+        &mut self,
+        name: MemberName,
+        value: &Digest,
+        (is_volatile, is_payload): (bool, bool),
+    ) {
         if self.holds {
             return;
         }
         if value.empty {
-            let is_of_faults = value.shape == Shape::List && tells_mishaps(key);
+            let is_of_faults = value.shape == Shape::List && name.says(Says::Mishaps);
             let is_list = value.shape == Shape::List && !is_of_faults;
             self.faultless |= is_of_faults;
-            self.named |= is_payload || carries(key);
+            self.named |= is_payload || name.says(Says::Carried);
             // An envelope within the envelope.
             let is_inner = value.shape == Shape::Map && value.bytes > "{}".len();
             self.payload |= self.named || is_list || is_inner;
@@ -128,20 +134,20 @@ impl Members {
         }
         self.filled = true;
         let is_number = value.shape == Shape::Number;
-        if is_number && !is_payload && is_count(key) {
-            if key.contains("page") {
+        if is_number && !is_payload && name.says(Says::Count) {
+            if name.says(Says::Pages) {
                 self.counted = true;
                 return;
             }
             self.totals |= !is_volatile;
         } else {
-            self.missed |= key == "found" && value.is_no();
+            self.missed |= value.is_no() && name.says(Says::Found);
             let says_so = self.missed && value.shape == Shape::Text;
-            let is_aside = says_so || is_decoration(key, value.shape);
+            let is_aside = says_so || is_decoration(name, value.shape);
             self.holds = !is_volatile && (is_payload || !is_aside);
         }
-        self.placed |= is_number && is_place(key);
-        self.measured |= is_number && !is_volatile && !is_of_envelope(key);
+        self.placed |= is_number && name.says(Says::Page);
+        self.measured |= is_number && !is_volatile && !name.says(Says::OfEnvelope);
     }
 
     /// Whether the object holds nothing. `{"count": 0}` alone is a number that was asked for; how many hits there are in all says
@@ -156,7 +162,7 @@ impl Members {
 }
 
 /// Names under which envelopes carry results.
-fn carries(key: &str) -> bool {
+pub(super) fn carries(key: &str) -> bool {
     matches!(
         key,
         "results"
@@ -178,20 +184,23 @@ fn carries(key: &str) -> bool {
     )
 }
 
+/// Those of them that may as well be numbers of such things.
+pub(super) fn carries_or_counts(key: &str) -> bool {
+    matches!(key, "hits" | "matches" | "items" | "documents" | "rows")
+}
+
 /// Whether a member that is not empty, and no count, says nothing about the result.
-fn is_decoration(key: &str, shape: Shape) -> bool {
+fn is_decoration(name: MemberName, shape: Shape) -> bool {
     match shape {
         Shape::Nothing => true,
-        Shape::Zero => {
-            !carries(key) || matches!(key, "hits" | "matches" | "items" | "documents" | "rows")
-        }
-        Shape::Flag | Shape::Number => !carries(key),
-        Shape::Text | Shape::List | Shape::Map => is_echo(key),
+        Shape::Zero => !name.says(Says::Carried) || name.says(Says::CarriedOrCounted),
+        Shape::Flag | Shape::Number => !name.says(Says::Carried),
+        Shape::Text | Shape::List | Shape::Map => name.says(Says::Echo),
     }
 }
 
 /// Names of numbers that count something; where it is pages, they say nothing of this one.
-fn is_count(key: &str) -> bool {
+pub(super) fn is_count(key: &str) -> bool {
     // Nearly every name is told by having none of these beginnings.
     let may = |three: &[u8]| matches!(three, b"cou" | b"tot" | b"num" | b"fou" | b"siz" | b"len");
     key.as_bytes().windows(3).any(may)
@@ -201,7 +210,7 @@ fn is_count(key: &str) -> bool {
 }
 
 /// Names of numbers that tell which page of all this is.
-fn is_place(key: &str) -> bool {
+pub(super) fn is_place(key: &str) -> bool {
     matches!(
         key,
         "page"
@@ -216,7 +225,7 @@ fn is_place(key: &str) -> bool {
 }
 
 /// Names of numbers that stand on envelopes: which page it is, how it was answered, and what the question asked for.
-fn is_of_envelope(key: &str) -> bool {
+pub(super) fn is_of_envelope(key: &str) -> bool {
     const PARTS: [&str; 14] = [
         "page", "limit", "offset", "skip", "per_", "took", "time", "duration", "elapsed",
         "latency", "version", "year", "min_", "max_",
@@ -271,7 +280,7 @@ pub(super) fn tells_mishaps(key: &str) -> bool {
 }
 
 /// Names under which a service repeats the question, or tells how it was answered.
-fn is_echo(key: &str) -> bool {
+pub(super) fn is_echo(key: &str) -> bool {
     matches!(
         key,
         "query"

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::engine::event::{ERROR_BYTES_MAX, Failure};
 use crate::engine::policy::ToolSettings;
 
+use super::arguments::Arguments;
 use super::digest::Reader;
 use super::echo::{without_echo, without_given_lines};
 use super::sample::cut;
@@ -43,7 +44,7 @@ pub(crate) fn failure_of_call(text: &str, arguments: &str) -> Failure {
         Cow::Borrowed(&*text_of_all)
     };
     let given = if is_cut { arguments } else { "" };
-    reader.whole_text(&without_echo(&known_by, given));
+    reader.whole_text(&without_echo(&known_by, &Arguments::of(given)));
     Failure {
         text: cut(&redact::text(head), ERROR_BYTES_MAX).into(),
         masked: reader.told().masked,

@@ -7,23 +7,21 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
+use super::member_name::{MemberName, Says};
 use super::nested::{Digest, Shape};
 use super::places::ends_in_place;
 use super::sample::cut;
 
 /// Members that say how grave a fault is, and what it is.
-const GRAVITIES: [&str; 2] = ["severity", "level"];
-const SAYINGS: [&str; 3] = ["message", "text", "msg"];
+pub(super) const GRAVITIES: [&str; 2] = ["severity", "level"];
+pub(super) const SAYINGS: [&str; 3] = ["message", "text", "msg"];
 
 /// How much of a text is looked through for faults.
 const SHOWN_BYTES_MAX: usize = 4_096;
 
 /// Whether a member of this name says where something stands in a file.
 pub(super) fn is_place(key: &str) -> bool {
-    // Each member of a result is asked: most are told by their first letter.
-    let first = key.as_bytes().first();
-    let may = matches!(first, Some(b'c' | b'e' | b'l' | b'o' | b'p' | b'r' | b's'));
-    may && matches!(
+    matches!(
         key,
         "line"
             | "lines"
@@ -61,12 +59,12 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// Takes a member.
-    pub(super) fn add(&mut self, key: &str, value: &Digest) {
+    /// Takes a member of this name.
+    pub(super) fn add(&mut self, name: MemberName, value: &Digest) {
         let is_text = value.shape == Shape::Text;
-        self.is_grave |= is_text && value.denies && GRAVITIES.contains(&key);
-        self.says_what |= is_text && SAYINGS.contains(&key);
-        self.says_where |= is_place(key);
+        self.is_grave |= is_text && value.denies && name.says(Says::Gravity);
+        self.says_what |= is_text && name.says(Says::Saying);
+        self.says_where |= name.says(Says::FilePlace);
     }
 
     /// Whether the object is a grave fault in a file.

@@ -9,9 +9,9 @@ use memchr::memmem::Finder;
 
 use crate::engine::event::ITEMS_MIN;
 
+use super::arguments::Arguments;
 use super::items::Items;
 use super::nested::{Shape, scalar};
-use super::raw::members;
 use super::scratch::Scratch;
 use super::{hash, mask, unquote, wide};
 
@@ -19,13 +19,13 @@ use super::{hash, mask, unquote, wide};
 const READ_BYTES_MAX: usize = 16 * 1024;
 
 /// Longest arguments that are a question.
-const ARGUMENTS_BYTES_MAX: usize = 1_024;
+pub(super) const ARGUMENTS_BYTES_MAX: usize = 1_024;
 
 /// How the end of a line is written in JSON text.
 static LINE_END: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\\n"));
 
 /// Names of arguments that hold what is searched for.
-const QUESTIONS: [&str; 8] = [
+pub(super) const QUESTIONS: [&str; 8] = [
     "query",
     "q",
     "question",
@@ -44,8 +44,8 @@ pub(super) struct Hits {
 
 /// The hits in a result, which is JSON text, of a call with these arguments; `None` where nothing was searched for, or the result
 /// is no text of several lines that say something.
-pub(super) fn hits(json: &str, arguments: &str) -> Option<Hits> {
-    if json.len() > READ_BYTES_MAX || json.starts_with('{') || !is_search(arguments) {
+pub(super) fn hits(json: &str, arguments: &Arguments<'_>) -> Option<Hits> {
+    if json.len() > READ_BYTES_MAX || json.starts_with('{') || !arguments.is_question() {
         return None;
     }
     LINE_END.find(json.as_bytes())?;
@@ -71,15 +71,6 @@ pub(super) fn hits(json: &str, arguments: &str) -> Option<Hits> {
         masked,
         items: items.told(),
     })
-}
-
-/// Whether arguments, as JSON, hold what is searched for.
-pub(super) fn is_search(arguments: &str) -> bool {
-    if arguments.len() > ARGUMENTS_BYTES_MAX {
-        return false;
-    }
-    let mut names = members(arguments).map(|(name, _)| name);
-    names.any(|name| QUESTIONS.contains(&&*name))
 }
 
 /// A line without its place among the others: `1. `, `[2] `, `- `.
@@ -126,7 +117,11 @@ fn without_scores(line: &str) -> Scratch {
 
 #[cfg(test)]
 mod tests {
-    use super::hits;
+    use super::{Arguments, Hits};
+
+    fn hits(json: &str, arguments: &str) -> Option<Hits> {
+        super::hits(json, &Arguments::of(arguments))
+    }
 
     const ASKED: &str = r#"{"query":"hours"}"#;
 

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use super::beside::{Beside, Words};
 use super::digest::VOLATILE;
-use super::emptiness::{Members, tells_mishaps};
+use super::emptiness::Members;
 use super::faults::Fault;
 use super::hash::mix;
 use super::items::Items;
-use super::redact::names;
+use super::member_name::{MemberName, Said, Says};
+use super::redact::names::is_secret;
 use super::redact::programs::Arguments;
-use super::{mask, pending};
 
 /// What a value is, as far as its surroundings want to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,6 +93,7 @@ pub(super) struct Member {
     pub(super) value: usize,
     /// Numbers before it.
     pub(super) numbers: usize,
+    pub(super) name: MemberName,
 }
 
 /// The quotation marks around a member's name, and the colon.
@@ -129,6 +130,8 @@ pub(super) struct Map {
     pub(super) frame: u64,
     pub(super) bytes: usize,
     pub(super) count: u64,
+    /// What the names of all members say.
+    pub(super) said: Said,
     pub(super) members: Members,
     pub(super) pending: bool,
     pub(super) denies: bool,
@@ -169,8 +172,8 @@ impl List {
 }
 
 /// Members that name what stands in another one of the same object, and that one.
-const VALUE_NAMES: [&str; 6] = ["name", "key", "Name", "Key", "element", "selector"];
-const NAMED_VALUES: [&str; 3] = ["value", "Value", "text"];
+pub(super) const VALUE_NAMES: [&str; 6] = ["name", "key", "Name", "Key", "element", "selector"];
+pub(super) const NAMED_VALUES: [&str; 3] = ["value", "Value", "text"];
 
 impl Map {
     /// Whether the next member of arguments, with its value as the sample has it from a place on, holds a secret: its name says
@@ -178,16 +181,16 @@ impl Map {
     /// into a page. `true` and `false` are no secrets.
     pub(super) fn holds_secret(
         &mut self,
-        key: &str,
+        name: MemberName,
         value: &Digest,
         place: usize,
         written: &str,
     ) -> bool {
-        if value.shape == Shape::Text && VALUE_NAMES.contains(&key) {
-            self.names_secret = names::is_secret(written.as_bytes());
+        if value.shape == Shape::Text && name.says(Says::NameOfValue) {
+            self.names_secret = is_secret(written.as_bytes());
         }
-        if !NAMED_VALUES.contains(&key) {
-            return value.shape != Shape::Flag && names::is_secret(key.as_bytes());
+        if !name.says(Says::NamedValue) {
+            return value.shape != Shape::Flag && name.says(Says::Secret);
         }
         if !self.names_secret {
             self.unnamed = Some(place..place + written.len());
@@ -200,49 +203,49 @@ impl Map {
         self.unnamed.clone().filter(|_| self.names_secret)
     }
 
-    /// Adds a member; `name` is the hash of its key.
-    pub(super) fn add(&mut self, key: &str, name: u64, value: &Digest, role: Role) {
+    /// Adds a member of a name of so many bytes.
+    pub(super) fn add(&mut self, name: MemberName, name_bytes: usize, value: &Digest, role: Role) {
         self.is_nested |= matches!(value.shape, Shape::List | Shape::Map);
         // What an object within says is said of it as a whole.
         self.pending |= (value.pending || value.doing)
             && match value.shape {
                 Shape::Map => true,
-                Shape::List => pending::lists_asked(key),
-                _ => pending::names_state(key),
+                Shape::List => name.says(Says::Asked),
+                _ => name.says(Says::State),
             };
-        self.pending |= value.is_no() && ENDS.contains(&key);
-        self.pending |= value.is_yes() && UNDER_WAY.contains(&key);
-        let is_state = value.denies && (value.shape == Shape::Map || pending::names_state(key));
-        self.denies |= is_state || (value.is_no() && VERDICTS.contains(&key));
-        self.goes_wrong |= value.is_no() && matches!(key, "success" | "ok");
-        self.has_faults |= value.shape == Shape::List && !value.empty && tells_mishaps(key);
+        self.pending |= value.is_no() && name.says(Says::End);
+        self.pending |= value.is_yes() && name.says(Says::UnderWay);
+        let is_state = value.denies && (value.shape == Shape::Map || name.says(Says::State));
+        self.denies |= is_state || (value.is_no() && name.says(Says::Verdict));
+        self.goes_wrong |= value.is_no() && name.says(Says::WentWell);
+        self.has_faults |= value.shape == Shape::List && !value.empty && name.says(Says::Mishaps);
         self.denies |= self.goes_wrong && self.has_faults;
         self.faulty |= value.faulty;
         if matches!(value.shape, Shape::Number | Shape::Zero) {
-            self.counts_passed |= counts(key, "passed");
-            self.some_failed |= value.shape == Shape::Number && counts(key, "failed");
+            self.counts_passed |= name.says(Says::Passed);
+            self.some_failed |= value.shape == Shape::Number && name.says(Says::Failed);
         }
         self.denies |= self.counts_passed && (self.some_failed || self.has_faults);
         self.has_passage |= value.shape == Shape::Text && value.bytes >= PASSAGE_BYTES_MIN;
         let (masked, frame) = match role {
             Role::Volatile => (VOLATILE, VOLATILE),
             Role::Question => {
-                self.question = Some(mix(name, value.masked));
+                self.question = Some(mix(name.hash, value.masked));
                 (value.masked, value.masked)
             }
             Role::Score => {
-                self.scores.0 = self.scores.0.wrapping_add(mix(name, value.masked));
-                self.scores.1 = self.scores.1.wrapping_add(mix(name, value.frame));
+                self.scores.0 = self.scores.0.wrapping_add(mix(name.hash, value.masked));
+                self.scores.1 = self.scores.1.wrapping_add(mix(name.hash, value.frame));
                 (value.masked, value.frame)
             }
             Role::Picture => (value.hash, value.hash),
             Role::Other => (value.masked, value.frame),
         };
         // Addition makes the order of members meaningless; mixing before it keeps name and value together.
-        self.hash = self.hash.wrapping_add(mix(name, value.hash));
-        self.masked = self.masked.wrapping_add(mix(name, masked));
-        self.frame = self.frame.wrapping_add(mix(name, frame));
-        self.bytes += key.len() + MEMBER_SIGNS + value.bytes;
+        self.hash = self.hash.wrapping_add(mix(name.hash, value.hash));
+        self.masked = self.masked.wrapping_add(mix(name.hash, masked));
+        self.frame = self.frame.wrapping_add(mix(name.hash, frame));
+        self.bytes += name_bytes + MEMBER_SIGNS + value.bytes;
         self.count += 1;
     }
 
@@ -277,7 +280,7 @@ impl Map {
 }
 
 /// Whether a member counts the checks that ended so: `failed`, `tests_failed`, `numFailedTests`.
-fn counts(key: &str, end: &str) -> bool {
+pub(super) fn counts(key: &str, end: &str) -> bool {
     let letters = key.as_bytes();
     letters
         .windows(end.len())
@@ -285,12 +288,12 @@ fn counts(key: &str, end: &str) -> bool {
 }
 
 /// Whether a member says that none failed, which says nothing of how many were done.
-pub(super) fn none_failed(key: &str, value: &Digest) -> bool {
-    value.shape == Shape::Zero && counts(key, "failed")
+pub(super) fn none_failed(name: MemberName, value: &Digest) -> bool {
+    value.shape == Shape::Zero && name.says(Says::Failed)
 }
 
 /// Members that say of what was checked whether it will do.
-const VERDICTS: [&str; 14] = [
+pub(super) const VERDICTS: [&str; 14] = [
     "passed",
     "pass",
     "valid",
@@ -308,7 +311,7 @@ const VERDICTS: [&str; 14] = [
 ];
 
 /// Members that say of what was begun whether it has come to its end.
-const ENDS: [&str; 6] = [
+pub(super) const ENDS: [&str; 6] = [
     "done",
     "finished",
     "completed",
@@ -318,7 +321,7 @@ const ENDS: [&str; 6] = [
 ];
 
 /// Members that say so the other way round.
-const UNDER_WAY: [&str; 5] = [
+pub(super) const UNDER_WAY: [&str; 5] = [
     "running",
     "in_progress",
     "inProgress",
@@ -342,7 +345,7 @@ pub(super) enum Role {
 }
 
 /// Names under which stores of vectors and searches on the web say how well a hit fits the query.
-const SCORES: [&str; 11] = [
+pub(super) const SCORES: [&str; 11] = [
     "score",
     "_score",
     "@search.score",
@@ -364,16 +367,22 @@ const PICTURE_BYTES_MIN: usize = 256;
 
 impl Role {
     /// The role of a member of this name; hits stand in a list.
-    pub(super) fn of(key: &str, value: &Digest, is_in_list: bool) -> Self {
+    pub(super) fn of(name: MemberName, value: &Digest, is_in_list: bool) -> Self {
         let is_text = value.shape == Shape::Text;
         let is_number = matches!(value.shape, Shape::Number | Shape::Zero);
-        match key {
-            _ if matches!(value.shape, Shape::List | Shape::Map) => Self::Other,
-            _ if mask::is_volatile_key(key) => Self::Volatile,
-            "query" if is_text => Self::Question,
-            _ if is_in_list && is_number && SCORES.contains(&key) => Self::Score,
-            "data" | "image_url" if is_text && value.bytes >= PICTURE_BYTES_MIN => Self::Picture,
-            _ => Self::Other,
+        let is_long = value.bytes >= PICTURE_BYTES_MIN;
+        if matches!(value.shape, Shape::List | Shape::Map) {
+            Self::Other
+        } else if name.says(Says::Volatile) {
+            Self::Volatile
+        } else if is_text && name.says(Says::Query) {
+            Self::Question
+        } else if is_in_list && is_number && name.says(Says::Score) {
+            Self::Score
+        } else if is_text && is_long && name.says(Says::Picture) {
+            Self::Picture
+        } else {
+            Self::Other
         }
     }
 }

@@ -10,6 +10,7 @@ use memchr::memmem::Finder;
 
 use super::complaint::refuses;
 use super::turned_away::words_alone;
+use super::wide::ends;
 use super::{Object, items, member, unquote};
 
 /// Members that hold the status.
@@ -151,12 +152,10 @@ fn said_in<'a>(object: &Object<'a>) -> Option<Cow<'a, str>> {
 fn may_respond(object: &str) -> bool {
     static NAMES: LazyLock<[Finder<'_>; 2]> =
         LazyLock::new(|| ["\"status", "ode\""].map(Finder::new));
-    let bytes = object.as_bytes();
-    let head = &bytes[..bytes.len().min(ENDS_BYTES_MAX)];
-    let tail = &bytes[bytes.len().saturating_sub(ENDS_BYTES_MAX)..];
     let may = |part: &[u8]| NAMES.iter().any(|name| name.find(part).is_some());
     let mut begins = ["{\"ret\"", "{\"msg\""].iter();
-    may(head) || may(tail) || begins.any(|begin| object.starts_with(begin))
+    ends(object.as_bytes(), ENDS_BYTES_MAX).into_iter().any(may)
+        || begins.any(|begin| object.starts_with(begin))
 }
 
 #[cfg(test)]

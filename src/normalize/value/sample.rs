@@ -10,6 +10,7 @@ use std::ops::Range;
 use crate::engine::event::{HIDDEN, SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, Text};
 
 use super::digest::READ_BYTES_MAX;
+use super::member_name::{MemberName, Says};
 use super::scratch::Scratch;
 use super::{redact, sketch, wide};
 
@@ -56,11 +57,14 @@ impl Sample {
 
     /// Writes a member's name and its colon, redacted where it is no name but an address, encoded, or long enough for a key of a
     /// service.
-    #[expect(clippy::needless_bitwise_bool, reason = "see `wide::any`")]
-    pub(super) fn key(&mut self, key: &str) {
-        let is_sign = |byte: u8| (byte == b'@') | (byte == b'%');
-        let is_name = key.len() < redact::KEY_BYTES_MIN && !wide::any(key.as_bytes(), is_sign);
-        if is_name {
+    pub(super) fn key(&mut self, key: &str, name: MemberName) {
+        if name.says(Says::Plain) {
+            self.text.push('"');
+            self.text.push_str(key);
+            self.text.push_str("\":");
+            return;
+        }
+        if is_name(key) {
             self.quoted(key);
         } else {
             self.quoted(&redact::text(key));
@@ -157,6 +161,18 @@ impl Sample {
             after_blank = is_blank;
         }
     }
+}
+
+/// Whether what stands where a member's name does is no address, nothing encoded, and too short for a key of a service.
+#[expect(clippy::needless_bitwise_bool, reason = "see `wide::any`")]
+fn is_name(key: &str) -> bool {
+    let is_sign = |byte: u8| (byte == b'@') | (byte == b'%');
+    key.len() < redact::KEY_BYTES_MIN && !wide::any(key.as_bytes(), is_sign)
+}
+
+/// Whether a member's name can stand in the sample as it is.
+pub(super) fn is_plain_name(key: &str) -> bool {
+    is_name(key) && is_plain(key.as_bytes())
 }
 
 /// Whether a text can stand in the sample as it is.

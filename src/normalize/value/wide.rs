@@ -4,24 +4,74 @@
 
 use std::iter;
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
+
+/// Bytes that are looked at together, and where there are less.
+const PIECE: usize = 16;
+const HALF: usize = PIECE / 2;
 
 /// Whether some byte is of a kind.
 ///
-/// All bytes are looked at, and what is asked of each should have no early end either: that way it compiles to wide
-/// instructions.
+/// Of the bytes of a piece all are looked at, and what is asked of each should have no early end either: that way it compiles to
+/// wide instructions. What is left over is looked at together with bytes before it.
 #[inline]
 pub(crate) fn any(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
-    let found = bytes.iter().fold(0, |any, byte| any | u8::from(is(*byte)));
-    found != 0
+    let is = &is;
+    let (pieces, rest) = bytes.as_chunks::<PIECE>();
+    if pieces.iter().any(|piece| any_in(piece, is)) {
+        return true;
+    }
+    if rest.is_empty() {
+        return false;
+    }
+    if let Some(last) = bytes.last_chunk::<PIECE>() {
+        return any_in(last, is);
+    }
+    match (bytes.first_chunk::<HALF>(), bytes.last_chunk::<HALF>()) {
+        (Some(first), Some(last)) => any_in(first, is) || any_in(last, is),
+        _ => rest.iter().any(|byte| is(*byte)),
+    }
+}
+
+#[inline]
+fn any_in<const COUNT: usize>(piece: &[u8; COUNT], is: &impl Fn(u8) -> bool) -> bool {
+    piece.iter().fold(false, |any, byte| any | is(*byte))
 }
 
 /// Whether some byte and the one behind it are of a kind.
 #[inline]
 pub(crate) fn any_neighbours(bytes: &[u8], are: impl Fn(u8, u8) -> bool) -> bool {
-    let pairs = iter::zip(bytes, bytes.get(1..).unwrap_or_default());
-    let found = pairs.fold(0, |any, (byte, next)| any | u8::from(are(*byte, *next)));
-    found != 0
+    let are = &are;
+    let (Some((_, before)), Some((_, behind))) = (bytes.split_last(), bytes.split_first()) else {
+        return false;
+    };
+    let pieces = iter::zip(before.as_chunks::<PIECE>().0, behind.as_chunks().0);
+    if pieces
+        .into_iter()
+        .any(|(piece, next)| any_beside(piece, next, are))
+    {
+        return true;
+    }
+    if let (Some(last), Some(next)) = (before.last_chunk::<PIECE>(), behind.last_chunk()) {
+        return any_beside(last, next, are);
+    }
+    let firsts = before.first_chunk::<HALF>().zip(behind.first_chunk());
+    let lasts = before.last_chunk::<HALF>().zip(behind.last_chunk());
+    match (firsts, lasts) {
+        (Some((first, next)), Some((last, behind))) => {
+            any_beside(first, next, are) || any_beside(last, behind, are)
+        }
+        _ => iter::zip(before, behind).any(|(byte, next)| are(*byte, *next)),
+    }
+}
+
+#[inline]
+fn any_beside<const COUNT: usize>(
+    piece: &[u8; COUNT],
+    next: &[u8; COUNT],
+    are: &impl Fn(u8, u8) -> bool,
+) -> bool {
+    iter::zip(piece, next).fold(false, |any, (byte, next)| any | are(*byte, *next))
 }
 
 /// Whether some byte and the two behind it are of a kind.
@@ -101,6 +151,28 @@ pub(crate) fn plain_end(bytes: &[u8], from: usize) -> usize {
 pub(crate) fn mark(bytes: &[u8], from: usize) -> usize {
     let far = |bytes: &[u8]| memchr2(b'"', b'\\', bytes).unwrap_or(bytes.len());
     near_or_far(bytes, from, marks, far)
+}
+
+/// The ends of what may be longer, of so many bytes each, for looking for something of [`SHORT_BYTES_MAX`] at most: all of it
+/// together where that is hardly more.
+#[inline]
+pub(crate) fn ends(bytes: &[u8], bytes_max: usize) -> [&[u8]; 2] {
+    if bytes.len() + SHORT_BYTES_MAX <= 2 * bytes_max {
+        return [bytes, &[]];
+    }
+    let head = &bytes[..bytes.len().min(bytes_max)];
+    [head, &bytes[bytes.len().saturating_sub(bytes_max)..]]
+}
+
+/// Longest thing that is looked for near the ends of what may be longer.
+const SHORT_BYTES_MAX: usize = 16;
+
+/// The next quotation mark, from a place on.
+#[inline]
+pub(crate) fn quote(bytes: &[u8], from: usize) -> Option<usize> {
+    let far = |bytes: &[u8]| memchr(b'"', bytes).unwrap_or(bytes.len());
+    let found = near_or_far(bytes, from, |eight| equal(eight, b'"'), far);
+    (found < bytes.len()).then_some(found)
 }
 
 /// A place that is mostly near: the first of the next bytes whose highest bit `near` sets, where it finds none the one that
@@ -241,6 +313,12 @@ mod tests {
         for length in 0..100 {
             let plain = "aé\u{7f}~!".repeat(20).into_bytes();
             let plain = &plain[..length];
+            for place in 1..length {
+                let mut text = plain.to_vec();
+                text[place - 1..=place].copy_from_slice(b"78");
+                assert!(any_neighbours(&text, |byte, next| byte == b'7' && next == b'8'));
+                assert!(!any_neighbours(&text, |byte, next| byte == b'8' && next == b'7'));
+            }
             assert_eq!(plain_end(plain, 0), length);
             assert!(!any(plain, |byte| byte == b'7'));
             for place in 0..length {
@@ -253,6 +331,9 @@ mod tests {
                     let is_mark = special >= b' ' || place + 1 < length;
                     let marked = if special >= b' ' { place } else { length - 1 };
                     assert_eq!(mark(&text, 0), if is_mark { marked } else { length });
+                    let quote_in = |from| text[from..].iter().position(|byte| *byte == b'"');
+                    assert_eq!(quote(&text, 0), quote_in(0));
+                    assert_eq!(quote(&text, place), quote_in(place).map(|at| place + at));
                     assert!(any(&text, |byte| byte == special));
                 }
             }
