@@ -251,6 +251,9 @@ const CHECKERS: [&str; 29] = [
 
 /// Whether the last command of a line builds, checks or tests something, or sends commits. What is said behind it does not count.
 pub(super) fn builds(line: &str) -> bool {
+    if line.is_empty() {
+        return false;
+    }
     let line = line.replace("2>&1", "");
     let mut last = line.rsplit([';', '&', '\n']).map(|part| {
         let mut words = words(part.split('|').next().unwrap_or_default());

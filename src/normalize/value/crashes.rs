@@ -26,6 +26,9 @@ pub(super) fn thrown_in_node(text: &str) -> Option<&str> {
 /// What the cell of a notebook says of the error that it met, `KeyError: 'size'` (nbformat 4: an output of the type `error`).
 pub(super) fn met_in_notebook(result: &str) -> Option<String> {
     static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"ename\""));
+    if !result.starts_with(['[', '{']) {
+        return None;
+    }
     NAME.find(result.as_bytes())?;
     let outputs = if result.starts_with('[') {
         result

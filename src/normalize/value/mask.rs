@@ -33,6 +33,9 @@ const EPOCH_SECONDS: Range<u64> = 1_400_000_000..2_100_000_000;
 /// The text with its volatile parts replaced by fixed words; as it is where there are none. All of them hold a digit.
 pub(super) fn text(text: &str) -> Written<'_> {
     let bytes = text.as_bytes();
+    if is_small_number(bytes) {
+        return Written::AsIs(text);
+    }
     let mut masked = Scratch::default();
     let mut copied = 0;
     let mut at = 0;
@@ -66,6 +69,14 @@ pub(super) fn text(text: &str) -> Written<'_> {
     masked.push_str(&text[copied..]);
     Written::Anew(masked)
 }
+
+/// Whether a text is a number and nothing else, which has too few digits for a clock's or an id.
+fn is_small_number(text: &[u8]) -> bool {
+    text.len() < EPOCH_DIGITS_MIN && text.iter().all(u8::is_ascii_digit)
+}
+
+/// Digits of a clock reading in seconds.
+const EPOCH_DIGITS_MIN: usize = 10;
 
 /// Where to begin to look for what is masked and holds this digit, not before `from`: at the first of the words around it that
 /// hyphens join, or at one word before, which may name a process.
@@ -536,6 +547,20 @@ mod tests {
             "#7 [3/5] RUN npm ci\n#7 <duration> npm error\n#7 <duration> done",
         );
         check("#12 0.2 a", "#12 <duration> a");
+    }
+
+    /// Given a number of few digits and nothing else, nothing is found in it by looking closer either.
+    #[test]
+    fn small_numbers_stay() {
+        for number in (0..1_000_000_000).step_by(9_999_7) {
+            let width = number as usize % EPOCH_DIGITS_MIN;
+            let text = format!("{number:0width$}");
+            let found = Word::at(text.as_bytes(), 0).volatile(text.as_bytes());
+            assert!(
+                is_small_number(text.as_bytes()) && found.is_none(),
+                "{text}"
+            );
+        }
     }
 
     /// Given what is counted or meant, it stays as it is.

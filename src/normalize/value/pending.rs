@@ -10,7 +10,7 @@ mod told;
 use std::iter;
 use std::sync::LazyLock;
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 use super::lexicon::Lexicon;
 use super::sample::cut;
@@ -162,7 +162,7 @@ pub(super) fn says_failed(text: &str) -> bool {
     }
     text.starts_with("\u{d7} ")
         || FAILED.iter().any(|state| text.eq_ignore_ascii_case(state))
-        || (text.contains('\t') && is_failed_row(text))
+        || (memchr(b'\t', text.as_bytes()).is_some() && is_failed_row(text))
         || is_verdict(text)
         || tables::shows_failing(text)
         || (text.starts_with("X ") && cut(text, SENTENCE_BYTES_MAX).contains(RUN))
@@ -172,7 +172,7 @@ pub(super) fn says_failed(text: &str) -> bool {
 fn is_verdict(text: &str) -> bool {
     let line = cut(text, SENTENCE_BYTES_MAX);
     // To look for words is dearer than for a letter that hardly any text has.
-    if !line.as_bytes().contains(&b'F') {
+    if memchr(b'F', line.as_bytes()).is_none() {
         return false;
     }
     let what = line.split_once(" FAILED: ").map(|(what, _)| what);

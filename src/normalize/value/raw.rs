@@ -25,11 +25,7 @@ pub(in crate::normalize) fn member<'a>(json: &'a str, path: &[&str]) -> Option<&
 }
 
 /// The raw JSON of a member of this name, else of the other one, found in one walk.
-pub(in crate::normalize) fn either_member<'a>(
-    json: &'a str,
-    name: &str,
-    other: &str,
-) -> Option<&'a str> {
+pub(super) fn either_member<'a>(json: &'a str, name: &str, other: &str) -> Option<&'a str> {
     let mut found = None;
     for (written, value) in written_members(trimmed(json)) {
         if is_named(written, name) {
@@ -222,15 +218,16 @@ impl<'a> Scanner<'a> {
         let (mut at, mut depth) = (start, 0_usize);
         while let Some(byte) = bytes.get(at) {
             at += 1;
-            match byte {
-                b'"' => at = text_end(bytes, at),
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' | b',' | b':' if depth == 0 => {
+            match SIGNS[usize::from(*byte)] {
+                Sign::Other => continue,
+                Sign::Quote => at = text_end(bytes, at),
+                Sign::Opens => depth += 1,
+                Sign::Closes | Sign::Parts if depth == 0 => {
                     at -= 1;
                     break;
                 }
-                b'}' | b']' => depth -= 1,
-                _ => continue,
+                Sign::Closes => depth -= 1,
+                Sign::Parts => continue,
             }
             if depth == 0 {
                 break;
@@ -241,6 +238,28 @@ impl<'a> Scanner<'a> {
         (depth == 0 && !value.is_empty()).then_some(value)
     }
 }
+
+/// What a byte outside of texts is.
+#[derive(Clone, Copy)]
+enum Sign {
+    Other,
+    Quote,
+    Opens,
+    Closes,
+    Parts,
+}
+
+static SIGNS: [Sign; 256] = {
+    let mut signs = [Sign::Other; 256];
+    signs[b'"' as usize] = Sign::Quote;
+    signs[b'{' as usize] = Sign::Opens;
+    signs[b'[' as usize] = Sign::Opens;
+    signs[b'}' as usize] = Sign::Closes;
+    signs[b']' as usize] = Sign::Closes;
+    signs[b',' as usize] = Sign::Parts;
+    signs[b':' as usize] = Sign::Parts;
+    signs
+};
 
 /// Behind the quotation mark that ends a text, from within it on; beyond the end of the bytes where there is none.
 #[inline]

@@ -158,7 +158,8 @@ pub(super) fn graphql_error(object: &str) -> Option<Cow<'_, str>> {
 /// The name of an object's first member, in its quotes.
 pub(super) fn written_first(object: &str) -> Option<&str> {
     let rest = object.strip_prefix('{')?.trim_start();
-    let end = rest.get(1..)?.find('"')?;
+    // Names are short: a search for many bytes at a time would take longer to begin.
+    let end = rest.get(1..)?.bytes().position(|byte| byte == b'"')?;
     Some(&rest[..end + 2])
 }
 

@@ -83,16 +83,21 @@ impl Words<'_> {
     #[inline]
     fn word(&self, end: usize) -> u64 {
         let length = end - self.begin;
-        if length > EIGHT {
-            return long_word(&self.bytes[self.begin..end]);
+        let mut hash = length as u64;
+        let mut rest = &self.bytes[self.begin..];
+        let mut left = length;
+        // Of most words that are longer the second eight bytes are the last.
+        while left > EIGHT {
+            let (eight, behind) = rest.split_first_chunk().unwrap_or((&[0; EIGHT], &[]));
+            hash = hashed(hash, alike(u64::from_le_bytes(*eight)));
+            (rest, left) = (behind, left - EIGHT);
         }
         // Eight bytes are read for a shorter word, too, where the text has them: how long it is cannot be foreseen.
-        let rest = &self.bytes[self.begin..];
         let eight = match rest.first_chunk() {
             Some(eight) => u64::from_le_bytes(*eight),
             None => first_of(rest),
         };
-        mix(hashed(length as u64, alike(eight) & FIRST[length]), SALT)
+        mix(hashed(hash, alike(eight) & FIRST[left]), SALT)
     }
 }
 
@@ -177,14 +182,6 @@ const FIRST: [u64; EIGHT + 1] = [
 /// A hash with eight more bytes of a word.
 fn hashed(hash: u64, alike: u64) -> u64 {
     mix(hash ^ SALT, alike ^ SMALL)
-}
-
-/// The hash of a word of more than eight bytes.
-#[inline(never)]
-fn long_word(word: &[u8]) -> u64 {
-    let eights = word.chunks(EIGHT);
-    let eights = eights.map(|bytes| alike(first_of(bytes)) & FIRST[bytes.len()]);
-    mix(eights.fold(word.len() as u64, hashed), SALT)
 }
 
 /// Any odd number with as many ones as zeros.

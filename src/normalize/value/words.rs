@@ -304,7 +304,25 @@ const CALLERS: [&str; 26] = [
 ];
 
 /// What stands before words that are said to be of nothing, `no error`, and behind them.
-const DENIALS: &str = "no |without |keine |ohne |sin |ningún |aucune |sans |nessun |senza |nenhum |sem |без |没有|無|无|未发现";
+const DENIALS: [&str; 17] = [
+    "no ",
+    "without ",
+    "keine ",
+    "ohne ",
+    "sin ",
+    "ningún ",
+    "aucune ",
+    "sans ",
+    "nessun ",
+    "senza ",
+    "nenhum ",
+    "sem ",
+    "без ",
+    "没有",
+    "無",
+    "无",
+    "未发现",
+];
 const DENIALS_BEHIND: [&str; 6] = ["はありません", "はなし", "なし", "가 없", "는 없", " 없"];
 
 /// Finds the words that tell something: English ones, which end where a word does, and those of other languages.
@@ -376,7 +394,7 @@ fn is_denied(before: &str, behind: &str) -> bool {
         .unwrap_or(before)
         .trim_end()
         .strip_suffix('0');
-    DENIALS.split('|').any(denies)
+    DENIALS.iter().any(|words| denies(words))
         || DENIALS_BEHIND.iter().any(|words| behind.starts_with(words))
         || (number.is_some_and(|number| !number.ends_with(|sign: char| sign.is_ascii_digit())))
 }
