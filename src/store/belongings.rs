@@ -135,7 +135,13 @@ impl Shared {
             let mut leaving = Leaving::default();
             let mut lost = 0;
             for (run_id, added) in added {
-                let mut belongings = Belongings::first(db, &run_id)?;
+                let first = keys::belongings(&run_id);
+                let mut belongings = if self.known.lacks(&first) {
+                    Belongings::default()
+                } else {
+                    Belongings::first(db, &run_id)?
+                };
+                self.known.add(std::iter::once(first));
                 lost += self.note_newest(db, &mut belongings, added.newest, &mut leaving)?;
                 self.add_traces(db, &run_id, &mut belongings, added.traces)?;
                 belongings.put_first(db, &run_id)?;

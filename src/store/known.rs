@@ -1,13 +1,14 @@
 //! Which runs and traces the database surely knows nothing of.
 //!
 //! A run that is heard of for the first time is looked for before it is begun, and its trace before that. Whoever looks into the
-//! database may have to wait for its writer or for the disk, and a shard that waits answers nobody. So what comes into the
-//! database is noted in a filter of bits (Bloom's): what the filter lacks is not there. Seldom it has what is not there, and
-//! then the database is asked, as it always was.
+//! database may have to wait for its writer or for the disk, and a shard that waits answers nobody. The writer itself looks
+//! what belongs to a run already, which mostly is nothing. So what comes into the database is noted in a filter of bits
+//! (Bloom's): what the filter lacks is not there. Seldom it has what is not there, and then the database is asked, as it always
+//! was.
 //!
 //! A database that is opened empty has its filter at once. For any other one, the thread that writes snapshots makes it, beside
-//! the work, from the states and traces that it has; until then the database is asked. The same thread makes another one when
-//! runs have come, or come and gone, for so long that the filter has too much. It has room for twice what was there.
+//! the work, from the states, traces and belongings that it has; until then the database is asked. The same thread makes another
+//! one when runs have come, or come and gone, for so long that the filter has too much. It has room for twice what was there.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -127,8 +128,9 @@ impl Filter {
 impl Shared {
     /// Makes the filter of what is in the database, if one is wanted; none when told to leave.
     pub(super) fn learn_keys(&self, leave: &AtomicBool) -> Result<(), StoreError> {
-        // A run has about one trace that is not its name. Where they have far more, the first filter tells how many there are.
-        let mut keys = (self.run_count() as usize).saturating_mul(2);
+        // A run has about one trace that is not its name, and one key of what belongs to it. Where they have far more, the first
+        // filter tells how many there are.
+        let mut keys = (self.run_count() as usize).saturating_mul(3);
         while self.known.is_wanted() {
             self.known.filters().coming = Some(Filter::for_keys(keys));
             let learned = self.read_keys(leave);
@@ -143,11 +145,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Notes all runs that have a state and all traces, and answers how many these are; none when told to leave. What comes
-    /// meanwhile is noted by whoever brings it.
+    /// Notes all runs that have a state, all traces and what belongs to runs, and answers how many these are; none when told to
+    /// leave. What comes meanwhile is noted by whoever brings it.
     fn read_keys(&self, leave: &AtomicBool) -> Result<Option<usize>, StoreError> {
         let mut count = 0;
-        for kind in [keys::RUN, keys::ALIAS] {
+        for kind in [keys::RUN, keys::ALIAS, keys::BELONGINGS] {
             let range = keys::all(kind);
             let (mut start, end) = (range.start.to_vec(), range.end);
             loop {

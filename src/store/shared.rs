@@ -200,7 +200,7 @@ impl Shared {
 
     /// Whether there is neither a run nor a trace in the database.
     fn knows_nothing(&self) -> Result<bool, StoreError> {
-        for prefix in [keys::INDEX, keys::RUN, keys::ALIAS] {
+        for prefix in [keys::INDEX, keys::RUN, keys::ALIAS, keys::BELONGINGS] {
             if self
                 .read(|db| db.range(keys::all(prefix)).keys().next().transpose())?
                 .is_some()
