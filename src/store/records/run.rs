@@ -18,6 +18,7 @@ use super::RecordError;
 use super::fold::FoldRecord;
 use super::kept::KeptRecord;
 use super::tables::{TablesReader, TablesRecord, TablesWriter};
+use super::wire;
 
 /// A saved run; its id is the key.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -100,13 +101,16 @@ struct PublishedRecord {
 
 /// A saved run as bytes.
 pub(crate) fn encode_saved(run: &SavedRun) -> Vec<u8> {
-    let record = SavedRecord {
-        created_ms: run.key.created_ms,
-        position: run.position,
-        state: run.state.clone(),
-    };
-    record.encode_to_vec()
+    let mut bytes = Vec::with_capacity(SAVED_HEAD_BYTES_MAX + run.state.len());
+    // As `SavedRecord` has it.
+    wire::number(&mut bytes, 1, run.key.created_ms);
+    wire::number(&mut bytes, 2, run.position);
+    wire::bytes(&mut bytes, 3, &run.state);
+    bytes
 }
+
+/// More than stands before the state of a saved run.
+const SAVED_HEAD_BYTES_MAX: usize = 32;
 
 /// The saved run back from its bytes and its id.
 pub(crate) fn decode_saved(run_id: &str, bytes: &[u8]) -> Result<SavedRun, RecordError> {
@@ -167,7 +171,9 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         closed: *closed,
         late: *late,
     };
-    let mut bytes = record.encode_to_vec();
+    let mut bytes = Vec::with_capacity(record.encoded_len() + tables.field_bytes_max());
+    let written = record.encode(&mut bytes);
+    written.expect("a vector has room for every message");
     tables.finish(1, &mut bytes);
     bytes
 }

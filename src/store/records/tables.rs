@@ -142,6 +142,13 @@ impl TablesWriter {
         self.texts.field.capacity() + self.texts.places.capacity() * size_of::<(u64, TextPlace)>()
     }
 
+    /// Bytes that they take as a field, at most.
+    pub(super) fn field_bytes_max(&self) -> usize {
+        const HEADS: usize = 32;
+        let [texts, traces, spans] = [&self.texts.field, &self.trace_bytes, &self.span_bytes];
+        HEADS + texts.len() + traces.len() + spans.len()
+    }
+
     /// Appends what stands before the tables where they are a field, and the smaller of them; what is missing of the field are
     /// the [texts](Self::texts), which come behind.
     pub(super) fn begin(&self, field: u32, out: &mut Vec<u8>) {
