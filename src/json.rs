@@ -10,7 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::RunView;
-use crate::engine::event::SpanId;
+use crate::engine::event::{SpanId, hexadecimal};
 use crate::engine::view::AgentWork;
 use crate::engine::warning::Warning;
 use crate::store::alert::Alert;
@@ -232,13 +232,13 @@ impl AlertJson {
 /// A warning's or incident's id as it is shown.
 #[must_use]
 pub fn hex_id(id: u64) -> String {
-    format!("{id:016x}")
+    hexadecimal(&id.to_be_bytes())
 }
 
 /// A span id as it is shown.
 #[must_use]
 pub fn hex_span(span: SpanId) -> String {
-    format!("{:016x}", u64::from_be_bytes(span.0))
+    hexadecimal(&span.0)
 }
 
 /// Times before 2000, in nanoseconds since 1970, are no dates: no agent ran then. They count from the start of a run or of a

@@ -65,7 +65,7 @@ impl TraceId {
     /// The id of a run that nobody has named: its trace in hexadecimal digits.
     #[must_use]
     pub fn run_id(self) -> Text {
-        format!("{:032x}", u128::from_be_bytes(self.0)).into()
+        hexadecimal(&self.0).into()
     }
 
     /// The trace after which a run is named, as far as its id tells: an id of a conversation that is 32 such digits looks the same,
@@ -79,6 +79,13 @@ impl TraceId {
         let number = u128::from_str_radix(run_id, 16).ok()?;
         Some(Self(number.to_be_bytes())).filter(|trace| trace.is_set())
     }
+}
+
+/// An id in hexadecimal digits. Of each run and each alert several are written, and `format!` takes ten times as long.
+pub(crate) fn hexadecimal(id: &[u8]) -> String {
+    let halves = id.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    let digits = halves.map(|half| b"0123456789abcdef"[usize::from(half)]);
+    digits.map(char::from).collect()
 }
 
 /// The eight bytes of a span id (OTLP `span_id`); all zero where the source has none, as with log records.

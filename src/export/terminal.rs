@@ -37,9 +37,13 @@ impl Terminal {
     }
 
     pub(super) async fn send(&mut self, alerts: &[Alert]) -> Delivery {
-        let alerts = alerts.iter();
-        let alerts = alerts.map(|alert| AlertJson::of_tenant(&self.tenant, alert));
-        let text: String = alerts.map(|alert| self.feed.show(&alert)).collect();
+        let mut text = String::new();
+        for alert in alerts {
+            // Of most changes nothing is shown.
+            if !self.feed.passes_over(&alert.warning, alert.change) {
+                text += &self.feed.show(&AlertJson::of_tenant(&self.tenant, alert));
+            }
+        }
         let written = spawn_blocking(move || {
             let mut stdout = io::stdout().lock();
             stdout.write_all(text.as_bytes())?;
@@ -54,6 +58,55 @@ impl Terminal {
             Err(error) => Delivery::Refused {
                 reason: format!("cannot write to standard output: {error}"),
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::warning::{Rule, Severity};
+    use crate::export::samples::{alert, resolved};
+
+    /// Given alerts of the warnings of one incident in any order, those that are passed over are those of which nothing is shown.
+    #[test]
+    fn what_is_passed_over_would_not_be_shown() {
+        let of_incident = |id: u64, revision: u32, severity: Severity| {
+            let mut alert = alert(id, revision);
+            (alert.warning.incident, alert.warning.severity) = (1, severity);
+            alert
+        };
+        let mut vague = of_incident(2, 2, Severity::Warning);
+        vague.warning.rule = Rule::RepeatedToolCall;
+        let mut over = resolved(2, 3);
+        over.warning.incident = 1;
+        let alerts = [
+            of_incident(1, 1, Severity::Warning),
+            vague,
+            of_incident(3, 1, Severity::Info),
+            over,
+            of_incident(1, 2, Severity::Warning),
+            of_incident(3, 2, Severity::Critical),
+            resolved(1, 3),
+            of_incident(1, 4, Severity::Warning),
+            resolved(9, 2),
+        ];
+        let look = Look {
+            color: false,
+            width: 80,
+            cuts: false,
+        };
+        for first in 0..alerts.len() {
+            let mut feed = Feed::new(look, String::new(), SystemTime::now);
+            let (mut shown, mut hidden) = (0, 0);
+            for alert in alerts[first..].iter().chain(&alerts[..first]) {
+                let is_passed_over = feed.passes_over(&alert.warning, alert.change);
+                let text = feed.show(&AlertJson::from(alert));
+                assert_eq!(text.is_empty(), is_passed_over, "{text}");
+                shown += u32::from(!is_passed_over);
+                hidden += u32::from(is_passed_over);
+            }
+            assert!(shown > 0 && hidden > 0);
         }
     }
 }

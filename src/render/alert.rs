@@ -10,8 +10,8 @@ use super::{
     severity_paint,
 };
 use crate::engine::health::{HEALTHY_FROM, WARNING_FROM};
-use crate::engine::warning::Rule;
-use crate::json::{AlertJson, WarningJson};
+use crate::engine::warning::{ChangeKind, Rule, Warning};
+use crate::json::{AlertJson, WarningJson, hex_id};
 
 /// Incidents that a feed remembers to have shown: those that are over are forgotten first. A forgotten one is shown as a block
 /// again.
@@ -60,7 +60,7 @@ impl Leading {
             number,
             id: warning.id.clone(),
             severity: warning.severity.clone(),
-            vagueness: vagueness(warning),
+            vagueness: vagueness(&warning.rule),
             is_over,
         }
     }
@@ -73,16 +73,47 @@ impl Leading {
     }
 
     /// Whether a warning of the incident is to be shown that is not the same one, or begins again.
-    fn yields_to(&self, other: &WarningJson) -> bool {
+    fn yields_to(&self, other: &Told<'_>) -> bool {
         let own = (gravity(&self.severity), Reverse(self.vagueness));
-        self.is_over || (gravity(&other.severity), Reverse(vagueness(other))) > own
+        self.is_over || (gravity(other.severity), Reverse(vagueness(other.rule))) > own
     }
 }
 
 /// How little a warning says of the loop beside others of its incident, as for the order of a run's warnings; least of all, one of
 /// a rule that is not known.
-fn vagueness(warning: &WarningJson) -> u8 {
-    Rule::named(&warning.rule).map_or(u8::MAX, Rule::vagueness)
+fn vagueness(rule: &str) -> u8 {
+    Rule::named(rule).map_or(u8::MAX, Rule::vagueness)
+}
+
+/// What of an alert decides whether and how it is shown.
+struct Told<'a> {
+    id: &'a str,
+    incident: &'a str,
+    rule: &'a str,
+    severity: &'a str,
+    is_over: bool,
+}
+
+impl<'a> Told<'a> {
+    fn of(alert: &'a AlertJson) -> Self {
+        let warning = &alert.warning;
+        Self {
+            id: &warning.id,
+            incident: &warning.incident,
+            rule: &warning.rule,
+            severity: &warning.severity,
+            is_over: alert.change == "resolved",
+        }
+    }
+}
+
+/// How an alert is shown.
+enum Shape<'f> {
+    Nothing,
+    Resolved,
+    /// A line, with the severity that the reader has seen before.
+    Update(&'f str),
+    Block,
 }
 
 impl Feed {
@@ -116,28 +147,48 @@ impl Feed {
         format!("{before}{text}")
     }
 
+    /// Whether [`Feed::show`] would show nothing of a change of this warning, told without the rest of the alert.
+    pub(crate) fn passes_over(&self, warning: &Warning, change: ChangeKind) -> bool {
+        let told = Told {
+            id: &hex_id(warning.id),
+            incident: &hex_id(warning.incident),
+            rule: warning.rule.name(),
+            severity: warning.severity.name(),
+            is_over: change == ChangeKind::Resolved,
+        };
+        matches!(self.shape(&told), Shape::Nothing)
+    }
+
     /// What is to be shown of the alert, and whether it is a block.
     fn text(&mut self, alert: &AlertJson) -> (bool, String) {
         let warning = &alert.warning;
-        let leading = self.leading.get(&warning.incident);
-        let leads = leading.is_some_and(|leading| leading.id == warning.id && !leading.is_over);
-        let is_over = alert.change == "resolved";
+        let told = Told::of(alert);
         let now = (self.clock)();
-        let shown = match leading {
-            // A reader who has not seen it begin is told all the same.
-            _ if is_over && (leads || leading.is_none()) => {
-                (false, resolved_line(self.look, alert, now))
-            }
-            _ if is_over => return (false, String::new()),
-            Some(before) if leads => (false, update_line(self.look, alert, now, &before.severity)),
-            Some(before) if !before.yields_to(warning) => return (false, String::new()),
-            Some(before) if !before.is_over && before.severity == warning.severity => {
-                (false, update_line(self.look, alert, now, &before.severity))
-            }
-            _ => (true, alert_block(self.look, alert, now, &self.connection)),
+        let shown = match self.shape(&told) {
+            Shape::Nothing => return (false, String::new()),
+            Shape::Resolved => (false, resolved_line(self.look, alert, now)),
+            Shape::Update(before) => (false, update_line(self.look, alert, now, before)),
+            Shape::Block => (true, alert_block(self.look, alert, now, &self.connection)),
         };
+        let is_over = told.is_over;
         self.remember(warning, is_over);
         shown
+    }
+
+    fn shape(&self, told: &Told<'_>) -> Shape<'_> {
+        let leading = self.leading.get(told.incident);
+        let leads = leading.is_some_and(|leading| leading.id == told.id && !leading.is_over);
+        match leading {
+            // A reader who has not seen it begin is told all the same.
+            _ if told.is_over && (leads || leading.is_none()) => Shape::Resolved,
+            _ if told.is_over => Shape::Nothing,
+            Some(before) if leads => Shape::Update(&before.severity),
+            Some(before) if !before.yields_to(told) => Shape::Nothing,
+            Some(before) if !before.is_over && before.severity == told.severity => {
+                Shape::Update(&before.severity)
+            }
+            _ => Shape::Block,
+        }
     }
 
     fn remember(&mut self, warning: &WarningJson, is_over: bool) {
