@@ -182,7 +182,10 @@ impl RunState {
             .iter()
             .find(|known| known.id == id)
             .map_or(1, |known| known.revision);
-        shown(&self.id, kept, revision, tip.fails(kept))
+        Warning {
+            agent: tip.agent_of(kept).cloned(),
+            ..shown(&self.id, kept, revision, tip.fails(kept))
+        }
     }
 }
 
@@ -227,6 +230,16 @@ pub(super) fn shown(run_id: &Text, kept: &Kept, revision: u32, fails: Option<boo
 }
 
 impl Fold {
+    /// Whose a warning is: where its calls name no agent, of the only one that is known. Many frameworks name an agent on its own
+    /// span alone.
+    pub(super) fn agent_of<'a>(&'a self, kept: &'a Kept) -> Option<&'a Text> {
+        let only = match &*self.agents {
+            [only] => Some(only),
+            _ => None,
+        };
+        kept.agent.as_ref().or(only)
+    }
+
     /// Whether the calls of a warning fail, by the newest of them; where that lies too far back, by whether another warning of
     /// the same calls is about failures. `None` where nothing is known of it.
     pub(super) fn fails(&self, kept: &Kept) -> Option<bool> {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use eddy::engine::event::{Body, Event, Recorded, Text, TraceId};
+use eddy::engine::event::{AgentSpan, Body, Event, Recorded, Text, TraceId};
 use eddy::engine::warning::{Change, ChangeKind, Rule, Severity, Warning, WarningState};
 use eddy::engine::{Input, RunState, step};
 
@@ -90,6 +90,45 @@ fn what_becomes_known_later_is_told() {
         }
     });
     assert!(later.get() > 0, "nothing became known later");
+}
+
+/// Given calls that name no agent, a warning is the only agent's that the run knows, and nobody's where there are two.
+#[test]
+fn a_warning_is_of_the_only_agent() {
+    let policy = &policies()[0];
+    let mut state = RunState::new("r".into());
+    let call_of_nobody = |number: u64| {
+        let asked = value(1, false);
+        let body = Body::ToolCall(call("search".into(), None, asked.clone(), asked));
+        let event = span_at(number * 1_000_000_000, number, body);
+        Event {
+            agent: None,
+            ..event
+        }
+    };
+    let agent = |number: u64, name: &str| {
+        let body = Body::AgentSpan(AgentSpan {
+            name: name.into(),
+            input: Recorded::NotRecorded,
+            output: Recorded::NotRecorded,
+        });
+        let event = span_at(number * 1_000_000_000, number, body);
+        Event {
+            agent: Some(name.into()),
+            ..event
+        }
+    };
+    let calls = (1..=4).map(call_of_nobody).collect();
+    let raised = tell(&mut state, calls, policy);
+    assert!(!raised.is_empty() && raised.iter().all(|change| change.warning.agent.is_none()));
+    let told = tell(&mut state, vec![agent(5, "demo")], policy);
+    let named = told
+        .iter()
+        .filter(|change| change.warning.agent.as_deref() == Some("demo"));
+    assert_eq!(named.count(), state.view(policy).warnings.len());
+    let _ = tell(&mut state, vec![agent(6, "other")], policy);
+    let known = state.view(policy).warnings;
+    assert!(known.iter().all(|warning| warning.agent.is_none()));
 }
 
 /// Given a run of far more loops than the warnings that a run keeps, each followed by work, every one of them is told of and

@@ -135,13 +135,14 @@ impl RunState {
     }
 
     fn announce_one(&mut self, tip: &Fold, kept: &Kept, growth: u64, changes: &mut Vec<Change>) {
+        let agent = tip.agent_of(kept);
         let place = self
             .published
             .iter()
             .position(|known| known.kept.is_same(kept));
         let Some(known) = place.and_then(|place| self.published.get_mut(place)) else {
             let id = warning_id(&self.id, kept);
-            let mut known = Published::at(self.forgotten_revision + 1, id, kept);
+            let mut known = Published::at(self.forgotten_revision + 1, id, kept, agent);
             changes.push(known.change(&self.id, ChangeKind::Raised, tip.fails(kept)));
             if !kept.open {
                 known.revision += 1;
@@ -156,13 +157,13 @@ impl RunState {
             _ if known.kept.severity == kept.severity
                 && known.kept.verdict == kept.verdict
                 && !known.is_worth_an_update(kept.count, growth)
-                && !known.leaves_out(kept) =>
+                && !known.leaves_out(kept, agent) =>
             {
                 return;
             }
             _ => ChangeKind::Updated,
         };
-        *known = Published::at(known.revision + 1, known.id, kept);
+        *known = Published::at(known.revision + 1, known.id, kept, agent);
         changes.push(known.change(&self.id, kind, tip.fails(kept)));
     }
 
@@ -187,12 +188,10 @@ fn most_telling_first(warnings: &[Kept]) -> Vec<&Kept> {
 }
 
 impl Published {
-    fn at(revision: u32, id: u64, kept: &Kept) -> Self {
-        Self {
-            id,
-            revision,
-            kept: kept.clone(),
-        }
+    fn at(revision: u32, id: u64, kept: &Kept, agent: Option<&Text>) -> Self {
+        let mut kept = kept.clone();
+        kept.agent = agent.cloned();
+        Self { id, revision, kept }
     }
 
     fn change(&self, run_id: &Text, kind: ChangeKind, fails: Option<bool>) -> Change {
@@ -239,12 +238,12 @@ impl Published {
 
     /// Whether something is known now that was not when it was announced: whose it is, which spans show it, or what it costs. A
     /// report that comes later tells so. Each becomes known once, so that this is not said with every event.
-    fn leaves_out(&self, now: &Kept) -> bool {
+    fn leaves_out(&self, now: &Kept, agent: Option<&Text>) -> bool {
         let said = &self.kept;
         let (was, is) = (&said.proof, &now.proof);
         // Who gave a task may become known after who got it.
-        let other_agents = self.kept.rule == Rule::HandoffBounce && said.agent != now.agent;
-        (said.agent.is_none() && now.agent.is_some())
+        let other_agents = self.kept.rule == Rule::HandoffBounce && said.agent.as_ref() != agent;
+        (said.agent.is_none() && agent.is_some())
             || other_agents
             || (said.tool.is_none() && now.tool.is_some())
             || (was.evidence.is_empty() && !is.evidence.is_empty())
