@@ -325,6 +325,8 @@ fn broken(error: &serde_saphyr::Error, source: &Arc<str>) -> Mistake {
         "a number is larger than any may be, or is none (`.nan`)".to_owned()
     } else if text.starts_with("multiple YAML documents") {
         "a configuration is one document: leave out this `---` and what follows it".to_owned()
+    } else if text.starts_with("alias references unknown anchor") {
+        "what begins with `*` is an alias; a pattern goes in quotes, as in `\"*_poll\"`".to_owned()
     } else if text.starts_with("cannot deserialize null into string") {
         "a key is missing before `:`".to_owned()
     } else {

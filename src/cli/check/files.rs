@@ -24,6 +24,7 @@ use crate::otlp::json::NotOtlpJson;
 use crate::otlp::{self, Limits, Problem, Reason, Signal};
 use crate::render::text::{counted, short_number};
 use crate::shard::router::bounded;
+use crate::telemetry::causes;
 
 /// Largest file after decompression, in bytes: it is held in memory, and a gzip bomb must not fill that.
 const FILE_BYTES_MAX: u64 = 4 << 30;
@@ -191,7 +192,7 @@ impl Reader {
             let itself = Some(object).filter(|object| !object.starts_with('['));
             for object in itself.into_iter().chain(of_list) {
                 let read = self.object(object, sink);
-                read.map_err(|error| place(&error))?;
+                read.map_err(|error| place(&causes(&*error)))?;
             }
         }
         Ok(())

@@ -585,6 +585,11 @@ mod tests {
             ("d.events.jsonl", "{}", "d.events.jsonl: line 1: "),
             ("e.txt", "hello", "e.txt: neither OTLP/JSON"),
             ("f.json", "[{\"x\":1}]", "f.json: line 1: neither OTLP/JSON"),
+            (
+                "g.jsonl",
+                "{\"resource_spans\":[]}",
+                "there is no `resourceSpans` in it; there is `resource_spans`",
+            ),
             ("g.json", "[[]]", "g.json: line 1: neither OTLP/JSON"),
             ("h.json", "7", "h.json: line 1: neither OTLP/JSON"),
             (

@@ -676,6 +676,12 @@ fn what_cannot_be_read_is_named() {
         &["1:1: not readable as YAML: a key is missing before `:`"],
     );
     check(
+        "tools:\n  *_poll: {polls: true}\n",
+        &[
+            "2:3: not readable as YAML: what begins with `*` is an alias; a pattern goes in quotes, as in `\"*_poll\"`",
+        ],
+    );
+    check(
         "service:\n\tapi: {}",
         &["2:2: not readable as YAML: tabs disallowed"],
     );
