@@ -11,7 +11,7 @@ use crate::engine::event::{
     SpanId, Text, ToolCall, TraceId, Traits,
 };
 use crate::engine::policy::Policy;
-use crate::otlp::SpanView;
+use crate::otlp::{SpanView, ValueView};
 
 use super::answer::{self, Requested};
 use super::call::Call;
@@ -22,6 +22,7 @@ use super::names::{self, Names};
 use super::reply::Reply;
 use super::report::Report;
 use super::scopes::{self, Dialect};
+use super::texts::{messages_text, only_words};
 use super::value::Arguments;
 use super::value::failing::told_by_result;
 use super::{ended, fingerprint, hand_offs, usage, value, wrappers};
@@ -157,6 +158,19 @@ impl<'r, 'a> Reading<'r, 'a> {
     }
 
     /// Tells that an agent was at work. Without a name there is nothing to tell.
+    /// What an agent within the run was asked by these messages: the words, where they are one message. What a user asks at the
+    /// root is a turn, which may be asked for again.
+    pub(super) fn errand(&self, messages: ValueView<'_>) -> Option<Recorded> {
+        if self.is_root() {
+            return None;
+        }
+        let given = messages_text(messages)?;
+        let paths: [&[&str]; 3] = [&["messages"], &["inputs", "messages"], &[]];
+        let messages = paths.iter().find_map(|path| value::member(&given, path))?;
+        let words = only_words(messages)?;
+        Some(value::input(ValueView::Str(&words)))
+    }
+
     pub(super) fn tell_agent(&mut self, input: Recorded, output: Recorded) {
         if let Some(name) = self.agent_name() {
             self.tell(Body::AgentSpan(AgentSpan {

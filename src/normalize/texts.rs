@@ -36,6 +36,33 @@ pub(super) fn messages_text(messages: ValueView<'_>) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(format!("[{}]", each.join(","))))
 }
 
+/// The words of the one message of a JSON list, beside what the system says; a conversation that goes on has more, and is no
+/// errand.
+pub(super) fn only_words(messages: &str) -> Option<Cow<'_, str>> {
+    let is_of_system = |message: &&str| {
+        let role = member_text(message, &["role"]);
+        matches!(role.as_deref(), Some("system" | "developer"))
+    };
+    let mut given = value::items(messages).filter(|message| !is_of_system(message));
+    let (Some(message), None) = (given.next(), given.next()) else {
+        return None;
+    };
+    let role = member_text(message, &["role"]).or_else(|| member_text(message, &["type"]))?;
+    if !matches!(&*role, "user" | "human") {
+        return None;
+    }
+    let parts =
+        value::member(message, &["parts"]).or_else(|| value::member(message, &["content"]))?;
+    if parts.starts_with('"') {
+        return Some(value::unquote(parts));
+    }
+    let mut parts = value::items(parts);
+    let (Some(part), None) = (parts.next(), parts.next()) else {
+        return None;
+    };
+    member_text(part, &["content"]).or_else(|| member_text(part, &["text"]))
+}
+
 /// What an event of a name says under a key, the first that has it.
 pub(super) fn event_text<'a>(span: &SpanView<'a>, event: &str, key: &str) -> Option<Cow<'a, str>> {
     json_text(event_value(span, event, key)?)

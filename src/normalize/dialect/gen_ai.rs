@@ -237,12 +237,15 @@ pub(super) fn place(reading: &mut Reading<'_, '_>, operation: &str) {
 fn agent(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
     // The messages answered hold the whole conversation with its call ids: no answer that could be compared.
-    let input = value::input(facts.value(Slot::InputMessages));
     let output = value::output(facts.value(Slot::Output));
     if let Some(run) = autogen_run(reading) {
         reading.run(Some(run));
     }
     if !is_executor(reading) {
+    let given = facts.value(Slot::InputMessages);
+    let asked = reading.errand(given);
+    let asked = asked.or_else(|| reading.errand(facts.value(Slot::Input)));
+    let input = asked.unwrap_or_else(|| value::input(given));
         reading.tell_agent(input, output);
     }
     if reading.span.scope_name == "openlit.instrumentation.crewai"

@@ -231,8 +231,11 @@ fn agent(reading: &mut Reading<'_, '_>, framework: Framework) {
     }
     let (input, output) = (facts.value(Slot::Input), facts.value(Slot::Output));
     let (input, output) = match framework {
-        // The whole state of the graph or team, with ids and times in it.
-        Framework::LangChain | Framework::Autogen => (Recorded::NotRecorded, Recorded::NotRecorded),
+        // The whole state of the graph or team, with ids and times in it, unless that is what it was asked.
+        Framework::LangChain | Framework::Autogen => (
+            reading.errand(input).unwrap_or_default(),
+            Recorded::NotRecorded,
+        ),
         // The input holds the agent's whole definition.
         Framework::CrewAi => (Recorded::NotRecorded, part(output, "raw", value::output)),
         Framework::Smolagents => (part(input, "task", value::input), value::output(output)),
