@@ -101,9 +101,12 @@ impl<'a> History<'a> {
         let left_out = answers.len().saturating_sub(ASKED_MAX);
         answers.drain(..left_out);
         let before = self.before_tail();
+        let asked = self.asked_before();
+        let counted: Vec<_> = asked.iter().filter(|asked| is_counted(asked)).collect();
+        let is_counted = |id: &str| counted.iter().any(|asked| asked.id == id);
         let mut place = None;
         for (nth, answer) in (left_out..).zip(&mut answers) {
-            if !is_new(&answer.id, before) {
+            if is_counted(&answer.id) || !is_new(&answer.id, before) {
                 let place = place.get_or_insert_with(|| self.place(self.tail.len()));
                 answer.id = Cow::Owned(place.id(nth));
             }
@@ -119,7 +122,7 @@ impl<'a> History<'a> {
         }
         let mut place = None;
         for (nth, asked) in asked.iter_mut().enumerate() {
-            if !is_new(&asked.id, self.json) {
+            if is_counted(asked) || !is_new(&asked.id, self.json) {
                 let place = place.get_or_insert_with(|| self.place(0));
                 asked.id = Cow::Owned(place.id(nth));
             }
@@ -173,6 +176,13 @@ fn tail<'a>(from_end: impl Iterator<Item = Option<&'a str>>) -> Option<(Vec<&'a 
 /// Whether an id can tell a call from those in a text: it is there, and was not used for one of them.
 fn is_new(id: &str, text: &str) -> bool {
     !id.is_empty() && memmem::find(text.as_bytes(), format!("\"{id}\"").as_bytes()).is_none()
+}
+
+/// Whether an id was made up from the tool's name, and comes again with the next answer: Google's kit writes `search_0`.
+fn is_counted(asked: &Requested<'_>) -> bool {
+    let counted = asked.id.strip_prefix(&*asked.tool);
+    let digits = counted.and_then(|rest| rest.strip_prefix('_'));
+    digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Where in which history an answer of the model stands. Gemini's calls have no ids, and some make up one that comes again
@@ -389,27 +399,30 @@ mod tests {
         }
     }
 
-    /// Given ids that come again with every answer: the first call has the id, those after it the names of their places.
+    /// Given ids that come again with every answer: the first call has the id, those after it the names of their places; so has
+    /// the first where its id was made up from the tool's name.
     #[test]
     fn ids_that_come_again_are_told_apart() {
-        let asking = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": "t_0", "name": "t"}]});
-        let answering = json!({"role": "user", "parts": [{"type": "tool_call_response", "id": "t_0", "response": "[]"}]});
-        let user = json!({"role": "user", "parts": []});
-        let mut given = json!([user]);
-        let mut seen = Vec::new();
-        for _ in 0..3 {
-            let before = given.to_string();
-            let mut asked =
-                answer::asked_in(r#"[{"parts":[{"type":"tool_call","id":"t_0","name":"t"}]}]"#);
-            History::of(&before).name_asked(&mut asked);
-            let id = asked.remove(0).id.into_owned();
-            let messages = given.as_array_mut().unwrap();
-            messages.extend([asking.clone(), answering.clone()]);
-            check(&given, &[(&id, "[]")]);
-            assert!(!seen.contains(&id), "{id} comes again");
-            seen.push(id);
+        for (id, first) in [("c0", Some("c0")), ("t_0", None)] {
+            let asking = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": id, "name": "t"}]});
+            let answering = json!({"role": "user", "parts": [{"type": "tool_call_response", "id": id, "response": "[]"}]});
+            let mut given = json!([{"role": "user", "parts": []}]);
+            let mut seen = Vec::new();
+            for _ in 0..3 {
+                let before = given.to_string();
+                let answer = json!([asking]).to_string();
+                let mut asked = answer::asked_in(&answer);
+                History::of(&before).name_asked(&mut asked);
+                let id = asked.remove(0).id.into_owned();
+                let messages = given.as_array_mut().unwrap();
+                messages.extend([asking.clone(), answering.clone()]);
+                check(&given, &[(&id, "[]")]);
+                assert!(!seen.contains(&id), "{id} comes again");
+                seen.push(id);
+            }
+            let is_of_place = seen[0].starts_with('@');
+            assert_eq!((!is_of_place).then_some(&*seen[0]), first);
         }
-        assert_eq!(seen[0], "t_0");
     }
 
     /// A failed tool's message says so.

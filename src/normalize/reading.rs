@@ -52,7 +52,8 @@ impl<'r, 'a> Reading<'r, 'a> {
         names: &'r mut Names,
         (policy, reads_main): (&'r Policy, bool),
     ) -> Self {
-        let agent = facts.text(Slot::Agent).map(Cow::Borrowed);
+        // MLflow and Langfuse write values as JSON.
+        let agent = facts.text(Slot::Agent).map(value::unquote);
         Self {
             span,
             facts,
@@ -78,7 +79,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         self.run(run_id);
         // In pydantic-ai, each delegated agent has a conversation of its own within the run.
         if self.report.run.run_id.is_none() && self.span.scope_name != "pydantic-ai" {
-            let conversation = self.facts.id(Slot::Conversation);
+            let conversation = self.facts.conversation();
             self.run(conversation.as_deref());
         }
     }
@@ -157,7 +158,6 @@ impl<'r, 'a> Reading<'r, 'a> {
         self.tell_at(self.span.end_ns, Body::RunEnd(RunEnd { error }));
     }
 
-    /// Tells that an agent was at work. Without a name there is nothing to tell.
     /// What an agent within the run was asked by these messages: the words, where they are one message. What a user asks at the
     /// root is a turn, which may be asked for again.
     pub(super) fn errand(&self, messages: ValueView<'_>) -> Option<Recorded> {
@@ -171,6 +171,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         Some(value::input(ValueView::Str(&words)))
     }
 
+    /// Tells that an agent was at work. Without a name there is nothing to tell.
     pub(super) fn tell_agent(&mut self, input: Recorded, output: Recorded) {
         if let Some(name) = self.agent_name() {
             self.tell(Body::AgentSpan(AgentSpan {
@@ -268,7 +269,8 @@ impl<'r, 'a> Reading<'r, 'a> {
             (usage.input_tokens, usage.output_tokens) = (reply.input_tokens, reply.output_tokens);
         }
         let model = facts.text(Slot::Model).or(reply.model.as_deref());
-        let model = model.map(|model| self.names.name(model));
+        let model = model.map(value::unquote);
+        let model = model.map(|model| self.names.name(&model));
         let answer = match answer::of(self.span, facts) {
             Answer::Unknown => reply.answer,
             known => known,

@@ -60,6 +60,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         None if facts.has(Slot::ToolName) => tool(reading),
         None if is_unnamed_agent(reading) => agent(reading),
         None if is_model_call(reading) && !is_sum(reading) => model(reading),
+        None if reading.is_root() && is_sum(reading) => reading.tell_turn(),
         // Agent Framework's workflows around agents.
         None if reading.span.name == "workflow.run" && reading.is_root() => reading.tell_turn(),
         None => {}
@@ -163,11 +164,17 @@ fn is_model_call(reading: &Reading<'_, '_>) -> bool {
             || reading.failure().is_some())
 }
 
-/// Whether a span only sums up what the client's spans below it tell: mcp-agent's around all calls of a turn. It brings the
-/// instrumentation of these two clients along, and none for others.
+/// Whether a span only sums up what the client's spans below it tell: mcp-agent's around all calls of a turn, which brings the
+/// instrumentation of these two clients along, and none for others; and `TanStack` AI's.
 fn is_sum(reading: &Reading<'_, '_>) -> bool {
     let name = reading.span.name;
-    name.starts_with("OpenAIAugmentedLLM.") || name.starts_with("AnthropicAugmentedLLM.")
+    name.starts_with("OpenAIAugmentedLLM.")
+        || name.starts_with("AnthropicAugmentedLLM.")
+        || reading
+            .span
+            .attributes
+            .find("tanstack.ai.iterations")
+            .is_some()
 }
 
 fn model(reading: &mut Reading<'_, '_>) {
@@ -221,7 +228,7 @@ fn request(reading: &mut Reading<'_, '_>) {
 /// Whose span it is. Model and tool spans key the run; an agent's span follows them, since mixed instrumentations put
 /// the conversation on it alone, and it would be torn from the calls below it, which arrive before it.
 pub(super) fn place(reading: &mut Reading<'_, '_>, operation: &str) {
-    let conversation = reading.facts.id(Slot::Conversation);
+    let conversation = reading.facts.conversation();
     let is_pydantic_ai = reading.span.scope_name == "pydantic-ai";
     // AG2's conversation is what its agents work within, and has a trace of its own.
     let is_around = operation.starts_with("invoke_") || operation == "conversation";
@@ -236,16 +243,16 @@ pub(super) fn place(reading: &mut Reading<'_, '_>, operation: &str) {
 
 fn agent(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
+    let given = facts.value(Slot::InputMessages);
+    let asked = reading.errand(given);
+    let asked = asked.or_else(|| reading.errand(facts.value(Slot::Input)));
+    let input = asked.unwrap_or_else(|| value::input(given));
     // The messages answered hold the whole conversation with its call ids: no answer that could be compared.
     let output = value::output(facts.value(Slot::Output));
     if let Some(run) = autogen_run(reading) {
         reading.run(Some(run));
     }
     if !is_executor(reading) {
-    let given = facts.value(Slot::InputMessages);
-    let asked = reading.errand(given);
-    let asked = asked.or_else(|| reading.errand(facts.value(Slot::Input)));
-    let input = asked.unwrap_or_else(|| value::input(given));
         reading.tell_agent(input, output);
     }
     if reading.span.scope_name == "openlit.instrumentation.crewai"

@@ -136,6 +136,11 @@ mod tests {
             span("agent", &json!({})).told(),
             ["read: agent read(-) = -"]
         );
+        let named = json!({"langfuse.observation.metadata.lc_agent_name": "\"worker\""});
+        assert_eq!(
+            span("agent", &named).told(),
+            ["worker: agent worker(-) = -"]
+        );
         assert_eq!(
             span("span", &json!({})).root().told(),
             ["UserMessage", "end"]

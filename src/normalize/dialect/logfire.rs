@@ -40,12 +40,14 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 }
 
 /// Whether a span of a provider's client is that of a request whose answer comes in pieces: it ends before the first of them, and
-/// a record in the form of a span, `streaming response from …`, says the same of the request when the last has come.
+/// a record in the form of a span, `streaming response from …`, says the same of the request when the last has come. (To be asked
+/// of spans that tell of no answer.)
 pub(super) fn begins_stream(reading: &Reading<'_, '_>) -> bool {
     let is_logfire = reading.span.scope_name.starts_with("logfire.");
     let request = is_logfire.then(|| json_text(reading.facts.value(Slot::Input)));
     let request = request.flatten().unwrap_or_default();
-    value::member(&request, &["stream"]) == Some("true")
+    // That it is a stream is not said since 5.4.
+    value::member(&request, &["model"]).is_some()
         && !reading.span.name.starts_with("streaming response from")
 }
 
@@ -86,6 +88,10 @@ mod tests {
             "request_data": r#"{"messages":[],"model":"m","stream":true}"#});
         let began = || Captured::new("logfire.openai", "Chat Completion with 'm'", &request);
         assert!(began().told().is_empty());
+        let mut newer = request.clone();
+        newer["request_data"] = json!(r#"{"model":"m"}"#);
+        let newer = Captured::new("logfire.openai", "Chat Completion with 'm'", &newer);
+        assert!(newer.told().is_empty());
         assert_eq!(
             began().failed("refused").told(),
             ["model m 0+0 Unknown failed: refused"]

@@ -54,7 +54,7 @@ pub(super) fn log(
     let facts = Facts::of(&log.attributes);
     // Each agent of pydantic-ai has a conversation of its own: see its spans.
     let conversation = facts
-        .id(Slot::Conversation)
+        .conversation()
         .filter(|_| log.scope_name != "pydantic-ai");
     if log.trace_id == [0; 16] && conversation.is_none() {
         return Outcome::Noise;
@@ -240,9 +240,7 @@ fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
     };
     tell_model_call(record, call);
     let mut asked = answer::asked_in(&output);
-    if Dialect::is_client(record.log.scope_name) {
-        given.name_asked(&mut asked);
-    }
+    given.name_asked(&mut asked);
     for asked in asked {
         tell_asked(record, &asked);
     }
@@ -263,7 +261,8 @@ fn parts_of_user(message: &str) -> Option<String> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::OPERATION_DETAILS;
+    use super::{Body, OPERATION_DETAILS, Report};
+    use crate::engine::event::Event;
     use crate::normalize::captured::{lines, recorded};
 
     const CLIENT: &str = "opentelemetry.instrumentation.openai_v2";
@@ -315,6 +314,34 @@ mod tests {
         assert_eq!(told(CLIENT, &second), expected);
         // A framework's spans tell its turns.
         assert!(told("agent_framework", &[user]).is_empty());
+    }
+
+    /// Given ids that were made up from the tool's name and come again with each answer, asking and answering have the place in
+    /// common, whoever wrote them.
+    #[test]
+    fn counted_ids_are_of_a_place() {
+        let user = json!({"role": "user", "parts": [{"type": "text", "content": "Find it."}]});
+        let asked = json!({"role": "assistant", "parts": [
+            {"type": "tool_call", "id": "search_0", "name": "search", "arguments": {"query": "x"}}]});
+        let answered = json!({"role": "tool", "parts": [{"type": "tool_call_response", "id": "search_0", "response": "[]"}]});
+        let details = |input: &[&Value]| {
+            let said = json!({"gen_ai.input.messages": input, "gen_ai.output.messages": [asked]});
+            recorded("gcp.vertex.agent", &[(OPERATION_DETAILS, said)])
+        };
+        let ids = |reports: &[Report]| -> Vec<_> {
+            let events = reports.iter().flat_map(|report| &report.events);
+            let call = |event: &Event| match &event.body {
+                Body::Requested(call) | Body::ToolCall(call) => call.call_id,
+                _ => None,
+            };
+            events.filter_map(call).collect()
+        };
+        let (first, second) = (details(&[&user]), details(&[&user, &asked, &answered]));
+        let ([one], [answer, two]) = (&ids(&first)[..], &ids(&second)[..]) else {
+            panic!("{first:?} {second:?}");
+        };
+        assert_eq!(one, answer);
+        assert_ne!(one, two);
     }
 
     /// Given one event with all of a model call in it: the same, with model and tokens.

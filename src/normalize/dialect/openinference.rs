@@ -38,6 +38,7 @@ use crate::normalize::value::{self, Object};
 use crate::normalize::wrappers;
 use crate::otlp::ValueView;
 
+use super::gen_ai::MERGED_TOOLS;
 use super::langgraph;
 
 /// Reads one span.
@@ -315,6 +316,8 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
         (Framework::Smolagents | Framework::BeeAi, FINAL_ANSWER) | (Framework::Dspy, "finish") => {
             return;
         }
+        // Around calls that were made at once, each of which has a span.
+        (Framework::GoogleAdk, MERGED_TOOLS) => return,
         _ => {}
     }
     if framework == Framework::Autogen && reading.agent.is_none() {
@@ -338,6 +341,14 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
         handoff_told_elsewhere: framework == Framework::Autogen,
         ..Call::default()
     };
+    // What goes in is written where there is any; what is hidden says so.
+    let writes_any = matches!(framework, Framework::LangChain | Framework::GoogleAdk);
+    if writes_any
+        && call.arguments.is_none()
+        && (call.result.is_some() || reading.failure().is_some())
+    {
+        call.arguments = Some(Cow::Borrowed("{}"));
+    }
     match framework {
         // A single argument is recorded as its bare text, and stays that.
         Framework::LangChain => call.unwrap_message(),
@@ -561,6 +572,34 @@ mod tests {
     }
 
     /// LangChain's bare argument stays a text, the result loses its message, the agent and the thread come from the
+    /// A tool that takes nothing has no input there, unless it is hidden; of calls at once there is a span around those of each.
+    #[test]
+    fn no_input_is_an_empty_one() {
+        const GOOGLE_ADK: &str = "openinference.instrumentation.google_adk";
+        let tool = |more: serde_json::Value| {
+            let mut tool = json!({"openinference.span.kind": "TOOL", "tool.name": "ping"});
+            tool.as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            tool
+        };
+        for scope in [LANGCHAIN, GOOGLE_ADK] {
+            let answered = Captured::new(scope, "ping", &tool(json!({"output.value": "pong"})));
+            check(answered, &["call ping({}) = 4 bytes"]);
+            let hidden = json!({"input.value": "__REDACTED__", "output.value": "__REDACTED__"});
+            let hidden = Captured::new(scope, "ping", &tool(hidden));
+            check(hidden, &["call ping(redacted) = redacted"]);
+            let unknown = Captured::new(scope, "ping", &tool(json!({})));
+            check(unknown, &["call ping(-) = -"]);
+        }
+        let merged =
+            json!({"gen_ai.tool.name": "(merged tools)", "gen_ai.operation.name": "execute_tool"});
+        check(
+            Captured::new(GOOGLE_ADK, "execute_tool (merged)", &merged),
+            &[],
+        );
+    }
+
     /// metadata.
     #[test]
     fn a_langchain_tool_is_unwrapped() {
@@ -609,7 +648,7 @@ mod tests {
             span.failed("Command(goto='researcher')")
                 .raised("langgraph.errors.ParentCommand", "Command(…)"),
             &[
-                "triage: call with id transfer_to_researcher(-) = 11 bytes",
+                "triage: call with id transfer_to_researcher({}) = 11 bytes",
                 "triage: triage to researcher",
             ],
         );

@@ -125,9 +125,8 @@ fn crew_agent<'a>(reading: &mut Reading<'_, 'a>, named: &'a str) {
 
 fn place(reading: &mut Reading<'_, '_>) {
     let session = reading.facts.id(Slot::Session);
-    let run = [Slot::Thread, Slot::Conversation]
-        .into_iter()
-        .find_map(|slot| reading.facts.id(slot));
+    let run = reading.facts.id(Slot::Thread);
+    let run = run.or_else(|| reading.facts.conversation());
     reading.run(run.as_deref().or(session.as_deref()));
     reading.session(session.as_deref());
 }

@@ -149,10 +149,6 @@ fn model(reading: &mut Reading<'_, '_>) {
 
 fn agent(reading: &mut Reading<'_, '_>) {
     let (facts, name) = (reading.facts, reading.span.name);
-    reading.agent = reading.agent.take().map(|agent| match agent {
-        Cow::Borrowed(name) if name.starts_with('"') => value::unquote(name),
-        name => name,
-    });
     if reading.agent.is_none() {
         let named = facts.text(Slot::AgentId).unwrap_or_else(|| named_in(name));
         reading.agent = Some(Cow::Borrowed(named));

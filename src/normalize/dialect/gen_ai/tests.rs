@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Answer, Body, is_uuid};
 use crate::normalize::captured::Captured;
@@ -576,6 +576,67 @@ fn strands_tells_in_events() {
 
 /// The Vercel AI SDK's newer spans (conventions §2): one for the request, one for each step, and within it the model's
 /// answer and the tools; a request without a function id names no agent.
+/// A response of `OpenAI`'s, on which the call goes on, is no conversation.
+#[test]
+fn a_response_names_no_run() {
+    let run = |conversation: &str| {
+        let call = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.conversation.id": conversation});
+        let run = Captured::new("agent_framework", "chat m", &call)
+            .report()
+            .unwrap()
+            .run;
+        (run.run_id, run.session_id)
+    };
+    assert_eq!(run("resp_68f1"), (None, None));
+    assert_eq!(run("conv_68f1").0.as_deref(), Some("conv_68f1"));
+}
+
+/// `TanStack` AI's outermost span sums up what those below it tell.
+#[test]
+fn a_sum_of_model_calls_is_a_turn() {
+    let sum = json!({"gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 1200, "tanstack.ai.iterations": 7});
+    let span = Captured::new("@tanstack/ai", "chat m", &sum).root();
+    check(span, &["UserMessage", "end"]);
+}
+
+/// What an agent is asked is the words of the one message that it was given; a conversation that goes on is not.
+#[test]
+fn an_agents_errand_is_the_words_of_its_one_message() {
+    let check = |key: &str, given: &Value, expected: &str| {
+        let attributes = json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a", key: given.to_string()});
+        let span = Captured::new("demo", "invoke_agent a", &attributes);
+        check(span, &[expected]);
+    };
+    let messages = "gen_ai.input.messages";
+    let part = json!({"type": "text", "content": "Find it."});
+    let asked = json!({"role": "user", "parts": [part]});
+    let system = json!({"role": "system", "content": "Be brief."});
+    let words = "a: agent a(Find it.) = -";
+    check(messages, &json!([asked]), words);
+    check(messages, &json!([system, asked]), words);
+    let plain = json!({"messages": [{"type": "human", "content": "Find it."}]});
+    check("gen_ai.task.input", &plain, words);
+    check(
+        "traceloop.entity.input",
+        &json!({"inputs": plain, "tags": []}),
+        words,
+    );
+    let answered = json!({"role": "assistant", "content": "Where?"});
+    for others in [
+        json!([asked, answered]),
+        json!([answered]),
+        json!([{"role": "user", "parts": [part, part]}]),
+    ] {
+        check(messages, &others, &format!("a: agent a({others}) = -"));
+    }
+    let attributes = json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a", messages: json!([asked]).to_string()});
+    let root = Captured::new("demo", "invoke_agent a", &attributes).root();
+    assert_eq!(
+        root.told()[0],
+        format!("a: agent a({}) = -", json!([asked]))
+    );
+}
+
 #[test]
 fn vercel_speaks_the_conventions() {
     let span =
