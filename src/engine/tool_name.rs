@@ -72,6 +72,18 @@ const LOOKS: [&str; 17] = [
     "calculate",
 ];
 
+/// Words of tools that look at what was recorded of requests, or at how something was at a time.
+const RECORDS: [&str; 24] = [
+    "request", "requests", "trace", "traces", "span", "spans", "log", "logs", "event", "events",
+    "audit", "history", "message", "messages", "thread", "replies", "metric", "metrics", "frame",
+    "frames", "snapshot", "changes", "feed", "approval",
+];
+
+/// Words that say of nothing in particular what is asked about it.
+const OF_ANYTHING: [&str; 10] = [
+    "status", "state", "result", "results", "info", "details", "progress", "by", "id", "mcp",
+];
+
 /// First words of tools that read files, pages or listings.
 const READS: [&str; 11] = [
     "read", "view", "open", "show", "cat", "list", "ls", "grep", "glob", "search", "find",
@@ -189,6 +201,15 @@ pub(crate) fn searches(tool: &str) -> bool {
 /// Whether a tool merely takes what the agent thinks: that is nothing new, and nothing is done by it.
 pub(crate) fn thinks(tool: &str) -> bool {
     has_one_of(tool, &THINKS)
+}
+
+/// Whether a tool looks at something that its name names, and that is none of what is told of requests: an id of a request, or a
+/// time, says nothing of what it asks for.
+pub(crate) fn looks_at_a_thing(tool: &str) -> bool {
+    let is_thing = |word: &[u8]| !is_of(&LOOKS, word) && !is_of(&OF_ANYTHING, word);
+    manner(tool) == Manner::Looks
+        && !has_one_of(tool, &RECORDS)
+        && (words(tool).any(is_thing) || has_one_of(tool, &["search"]))
 }
 
 /// Whether a tool is one for waiting.

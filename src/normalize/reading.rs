@@ -363,7 +363,7 @@ impl<'r, 'a> Reading<'r, 'a> {
     pub(super) fn tell_asked(&mut self, asked: &Requested<'_>) {
         let tool = self.names.name(&asked.tool);
         let how = self.policy.tool(&tool, self.agent.as_deref());
-        if let Some(call) = asked.report(tool, &how) {
+        if let Some(call) = asked.report(tool.clone(), &how) {
             let id = asked.identity(&self.span.trace_id);
             self.tell_named(id, Body::Requested(call));
         }

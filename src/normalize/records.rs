@@ -93,7 +93,10 @@ impl<'r, 'a> Record<'r, 'a> {
     }
 
     /// What is special about a tool, for the record's agent.
-    pub(super) fn how(&self, tool: &str) -> ToolSettings<'r> {
+    pub(super) fn how<'t>(&self, tool: &'t str) -> ToolSettings<'t>
+    where
+        'r: 't,
+    {
         self.policy.tool(tool, self.agent.as_deref())
     }
 

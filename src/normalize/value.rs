@@ -14,6 +14,7 @@ pub(super) mod closing;
 mod complaint;
 mod crashes;
 mod digest;
+mod drawn;
 mod echo;
 mod elements;
 mod emptiness;

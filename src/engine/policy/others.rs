@@ -41,7 +41,7 @@ impl Policy {
     }
 
     /// What is special about a tool, by the policy by which its calls are judged: they are read by the same.
-    pub(crate) fn tool(&self, tool: &str, agent: Option<&str>) -> ToolSettings<'_> {
+    pub(crate) fn tool<'t>(&'t self, tool: &'t str, agent: Option<&str>) -> ToolSettings<'t> {
         let (own, _) = self.of(Some(tool), agent);
         own.tools.of(tool, agent)
     }

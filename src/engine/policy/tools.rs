@@ -52,6 +52,8 @@ pub struct Tool {
 /// What holds for one call, from all entries that fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolSettings<'t> {
+    /// The tool's name; empty where it is not known.
+    pub tool: &'t str,
     /// As in [`Tool`].
     pub exempt: bool,
     /// As in [`Tool`].
@@ -77,14 +79,17 @@ pub struct ToolSettings<'t> {
 impl Tools {
     /// What holds for a call.
     #[must_use]
-    pub fn of(&self, tool: &str, agent: Option<&str>) -> ToolSettings<'_> {
+    pub fn of<'t>(&'t self, tool: &'t str, agent: Option<&str>) -> ToolSettings<'t> {
         let mut fitting: Vec<_> = self
             .0
             .iter()
             .filter_map(|(name, entry)| Some((closeness(name, tool, agent)?, entry)))
             .collect();
         fitting.sort_by_key(|(closeness, _)| *closeness);
-        let mut settings = ToolSettings::PLAIN;
+        let mut settings = ToolSettings {
+            tool,
+            ..ToolSettings::PLAIN
+        };
         for (_, entry) in fitting {
             settings.lay_over(entry);
         }
@@ -95,6 +100,7 @@ impl Tools {
 impl<'t> ToolSettings<'t> {
     /// Of a tool about which nothing is said.
     pub const PLAIN: Self = Self {
+        tool: "",
         exempt: false,
         limit: None,
         polling_seconds: None,

@@ -1,8 +1,9 @@
 //! `repeated_tool_call_exact_input`: the same tool with the same arguments.
 //!
 //! # What it sees
-//! At least three calls of a tool whose arguments are equal as canonical JSON: the order of keys and blanks do not matter
-//! (threshold: LoopLens manual). It is the surest sign of a loop. One fewer, where waiting for the answer has used up its time.
+//! At least three calls of a tool whose arguments are equal as canonical JSON: the order of keys and blanks do not matter, nor do
+//! ids and times that are made up for each request (threshold: LoopLens manual). It is the surest sign of a loop. One fewer, where
+//! waiting for the answer has used up its time.
 //!
 //! # Why it matters
 //! Asking the same question again does not change the answer; every repeat costs a model call and its tokens.

@@ -206,7 +206,7 @@ fn tell_model_call(record: &mut Record<'_, '_>, call: ModelCall) {
 fn tell_asked(record: &mut Record<'_, '_>, asked: &Requested<'_>) {
     let tool = value::name(gen_ai::tool_name(record.log.scope_name, &asked.tool));
     let how = record.how(&tool);
-    if let Some(call) = asked.report(tool, &how) {
+    if let Some(call) = asked.report(tool.clone(), &how) {
         let identity = asked.identity(&record.log.trace_id);
         record.tell_below(identity, Body::Requested(call));
     }

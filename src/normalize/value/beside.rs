@@ -37,7 +37,7 @@ pub(super) const SETTINGS: [&str; 16] = [
     "yield_time_ms",
 ];
 
-/// The member that holds the words.
+/// A member that may not count, such as that of the words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Words {
     /// What it adds to the hashes of its object.
@@ -46,6 +46,17 @@ pub(super) struct Words {
     pub(super) bytes: usize,
     /// Where it stands in the sample.
     pub(super) place: Range<usize>,
+}
+
+impl Words {
+    /// A member of this value; `name` is the hash of its key.
+    pub(super) fn of(key: &str, name: u64, value: &Digest, place: Range<usize>) -> Self {
+        Self {
+            hash: mix(name, value.hash),
+            bytes: key.len() + MEMBER_SIGNS + value.bytes,
+            place,
+        }
+    }
 }
 
 /// An object of arguments that may be a shell's.
@@ -62,11 +73,7 @@ impl Beside {
         if name.says(Says::Command) {
             self.has_command = true;
         } else if name.says(Says::Words) && value.shape == Shape::Text && self.words.is_none() {
-            self.words = Some(Words {
-                hash: mix(name.hash, value.hash),
-                bytes: key.len() + MEMBER_SIGNS + value.bytes,
-                place,
-            });
+            self.words = Some(Words::of(key, name.hash, value, place));
         } else {
             self.is_other |= !name.says(Says::Setting);
         }

@@ -13,7 +13,9 @@ use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
 use super::attempts;
+use super::beside::Words;
 use super::complaint::refuses;
+use super::drawn::{self, Drawn};
 use super::faults;
 use super::hash::{self, mix};
 use super::items::Items;
@@ -68,6 +70,9 @@ pub(super) struct Reader<'h> {
     names_element: bool,
     /// What the names of the members say of the object that was read last.
     said: Said,
+    /// Of arguments: what the member that is read next may be, made up for the call, and whether what was read last is that.
+    may_be_drawn: Option<Drawn>,
+    is_drawn: bool,
     /// Of arguments: a part of them is hidden, since they were cut off, or behind a marker.
     pub(super) is_partial: bool,
     /// Bytes of a result's texts of which nothing is masked.
@@ -76,17 +81,6 @@ pub(super) struct Reader<'h> {
     /// pieces than it was written in, and for such a piece the processor waits until all of it has been written.
     told: Digest,
 }
-
-/// Arguments that are drawn anew for each call, so that it is known when it comes twice: they say nothing of what is asked.
-pub(super) const DRAWN: [&str; 7] = [
-    "idempotency_key",
-    "idempotencyKey",
-    "client_token",
-    "clientToken",
-    "nonce",
-    "cache_buster",
-    "cacheBuster",
-];
 
 impl<'h> Reader<'h> {
     /// A reader for arguments: writes a sample.
@@ -119,6 +113,8 @@ impl<'h> Reader<'h> {
             lists: 0,
             names_element: false,
             said: Said::default(),
+            may_be_drawn: None,
+            is_drawn: false,
             is_partial: false,
             plain_bytes: 0,
             told: Digest::default(),
@@ -324,7 +320,13 @@ impl<'h> Reader<'h> {
 
     pub(super) fn open_map(&mut self) -> Map {
         self.write(|sample| sample.sign("{"));
-        Map::default()
+        Map::at(self.sample.place())
+    }
+
+    /// Whether a member of arguments is set to say what a call is about.
+    fn is_main(&self, key: &str) -> bool {
+        let mut main = self.how.primary_arguments.unwrap_or_default().iter();
+        main.any(|name| name == key)
     }
 
     /// Writes a member's name; the place is where the member began.
@@ -335,7 +337,11 @@ impl<'h> Reader<'h> {
         }
         let name = MemberName::of(key);
         self.write(|sample| sample.key(key, name));
-        self.names_element = !self.is_output && name.says(Says::Element);
+        if !self.is_output {
+            self.names_element = name.says(Says::Element);
+            self.may_be_drawn = name.says(Says::Drawn).then(|| Drawn::named(key)).flatten();
+            self.is_drawn = false;
+        }
         Member {
             place,
             value: self.sample.place(),
@@ -360,7 +366,13 @@ impl<'h> Reader<'h> {
         let is_id = || name.says(Says::Id) && is_long();
         let is_aside = || name.says(Says::Attempt) || name.says(Says::FilePlace) || is_id();
         let counts_attempts = self.says_no && is_aside();
-        let is_drawn = counts_attempts || (!self.is_output && name.says(Says::Drawn));
+        let is_scalar = matches!(value.shape, Shape::Text | Shape::Number);
+        let drawn = (self.is_drawn && is_scalar)
+            .then(|| Drawn::named(key))
+            .flatten();
+        self.is_drawn = false;
+        let is_in_doubt = drawn.is_some_and(Drawn::is_in_doubt);
+        let is_drawn = counts_attempts || (drawn.is_some() && !is_in_doubt);
         if value.shape == Shape::Nothing || is_volatile || is_drawn {
             self.sample.take_back(member.place);
             self.numbers.take_back(member.numbers);
@@ -381,18 +393,42 @@ impl<'h> Reader<'h> {
                 self.sample.hide(member.value);
             }
             let (from, to) = (member.place, self.sample.place());
+            if is_in_doubt && !self.is_main(key) {
+                map.drawn.push(Words::of(key, name.hash, value, from..to));
+            }
             map.beside.add(key, name, value, from..to);
         }
         map.add(name, key.len(), value, role);
     }
 
+    /// Leaves out members of arguments that may have been made up for the call, where something else is asked.
+    fn leave_out_drawn(&mut self, map: &mut Map) {
+        let drawn = std::mem::take(&mut map.drawn);
+        let (mut from, mut asks) = (map.place, false);
+        let ends = drawn.iter().map(|member| member.place.clone());
+        let end = self.sample.place();
+        for place in ends.chain(std::iter::once(end..end)) {
+            let others = &self.sample.since(from)[..place.start - from];
+            asks |= drawn::asks_for_another(&self.how, others);
+            from = place.end;
+        }
+        for member in drawn.iter().rev().filter(|_| asks) {
+            self.sample.cut_out(member.place.clone());
+            map.leave_out(member);
+        }
+    }
+
     pub(super) fn close_map(&mut self, map: &mut Map) {
-        if let Some(secret) = map.named_later() {
+        let secret = map.named_later();
+        let is_secret_named = secret.is_some();
+        if let Some(secret) = secret {
             self.sample.hide_within(secret);
         }
         if let Some(words) = map.beside.words() {
             self.sample.cut_out(words.place.clone());
             map.leave_out(&words);
+        } else if !is_secret_named && !map.drawn.is_empty() {
+            self.leave_out_drawn(map);
         }
         self.write(|sample| sample.sign("}"));
         self.said = map.said;

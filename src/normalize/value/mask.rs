@@ -99,9 +99,17 @@ const PROCESS_SIGNS_MAX: usize = 3;
 
 /// Whether an integer is a clock reading (epoch seconds, milli-, micro- or nanoseconds) or long enough to be an id.
 pub(super) fn is_volatile_integer(number: u64) -> bool {
+    is_epoch(number) || number >= 1_000_000_000_000_000
+}
+
+/// Whether an integer is what a clock shows in epoch seconds or milliseconds.
+pub(super) fn is_epoch(number: u64) -> bool {
+    is_clock_reading(number) || is_clock_reading(number / 1_000)
+}
+
+/// Whether an integer is what a clock shows in epoch seconds.
+pub(super) fn is_clock_reading(number: u64) -> bool {
     EPOCH_SECONDS.contains(&number)
-        || EPOCH_SECONDS.contains(&(number / 1_000))
-        || number >= 1_000_000_000_000_000
 }
 
 /// Whether the scalar member of this name is volatile whatever it holds, since its unit or kind stands in the name.

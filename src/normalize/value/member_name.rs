@@ -6,10 +6,11 @@
 
 use std::cell::Cell;
 
+use super::drawn::Drawn;
 use super::{
-    attempts, beside, digest, echo, elements, emptiness, faults, hash, hits, mask, nested,
+    attempts, beside, echo, elements, emptiness, faults, hash, hits, mask, nested, pending, redact,
+    sample,
 };
-use super::{pending, redact, sample};
 
 /// Something that a name may say.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +70,7 @@ pub(super) enum Says {
     Picture,
     /// An id.
     Id,
-    /// What is drawn anew for each call.
+    /// What may be drawn anew for each call.
     Drawn,
     /// An element of a page.
     Element,
@@ -122,7 +123,7 @@ const TELLERS: [(Says, fn(&str) -> bool); 38] = [
     (Says::Query, |key| key == "query"),
     (Says::Picture, |key| matches!(key, "data" | "image_url")),
     (Says::Id, attempts::names_id),
-    (Says::Drawn, |key| digest::DRAWN.contains(&key)),
+    (Says::Drawn, |key| Drawn::named(key).is_some()),
     (Says::Element, |key| elements::NAMES.contains(&key)),
     (Says::NameOfValue, |key| nested::VALUE_NAMES.contains(&key)),
     (Says::NamedValue, |key| nested::NAMED_VALUES.contains(&key)),

@@ -145,8 +145,12 @@ pub(super) struct Map {
     /// A member counts what failed, and is above nought; another one counts what passed.
     some_failed: bool,
     counts_passed: bool,
+    /// Of arguments: where the first member stands in the sample.
+    pub(super) place: usize,
     /// Of arguments: whether these are a shell's.
     pub(super) beside: Beside,
+    /// Of arguments: members that may have been made up for the call, if nothing is asked by them.
+    pub(super) drawn: Vec<Words>,
     /// Of arguments: a member names a secret that another one holds.
     names_secret: bool,
     /// Of arguments: where in the sample a value stands that a later member may name.
@@ -176,6 +180,14 @@ pub(super) const VALUE_NAMES: [&str; 6] = ["name", "key", "Name", "Key", "elemen
 pub(super) const NAMED_VALUES: [&str; 3] = ["value", "Value", "text"];
 
 impl Map {
+    /// An object whose members stand in a sample from a place on.
+    pub(super) fn at(place: usize) -> Self {
+        Self {
+            place,
+            ..Self::default()
+        }
+    }
+
     /// Whether the next member of arguments, with its value as the sample has it from a place on, holds a secret: its name says
     /// so, or another member, as in the lists of variables and headers, `{"name": "API_KEY", "value": …}`, and in what is typed
     /// into a page. `true` and `false` are no secrets.

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use super::super::attempts;
+use super::super::drawn::Drawn;
 use super::super::hash::mix;
 use super::super::mask;
 use super::super::nested::{Digest, Shape, scalar};
@@ -46,6 +47,9 @@ impl Reader<'_> {
             length,
             shape,
         );
+        if let Some(drawn) = self.may_be_drawn.take() {
+            self.is_drawn = number >= 0 && drawn.is_number(magnitude);
+        }
         let tells_attempt = self.says_no && magnitude >= attempts::NUMBER_MIN;
         if number > 0 && (tells_attempt || mask::is_volatile_integer(magnitude)) {
             self.told.masked = VOLATILE;
@@ -78,6 +82,11 @@ impl Reader<'_> {
         };
         self.write(|sample| sample.sign(text));
         self.told = scalar(mix(FLOAT, number.to_bits()), text.len(), Shape::Number);
+        if let Some(drawn) = self.may_be_drawn.take() {
+            // A fraction of a second is none of a full minute.
+            let is_time = matches!(drawn, Drawn::Time { .. }) && number >= 0.0;
+            self.is_drawn = is_time && mask::is_epoch(number as u64);
+        }
         if number >= 0.0 && mask::is_volatile_integer(number as u64) {
             self.told.masked = VOLATILE;
             self.told.frame = VOLATILE;

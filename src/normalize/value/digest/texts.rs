@@ -20,6 +20,9 @@ impl Reader<'_> {
             return;
         }
         let names_element = std::mem::take(&mut self.names_element);
+        if let Some(drawn) = self.may_be_drawn.take() {
+            self.is_drawn = drawn.is_text(text);
+        }
         let meant = if names_element {
             elements::without_snapshot(text)
         } else {
