@@ -10,6 +10,7 @@
 
 pub(crate) mod ids;
 pub(crate) mod numbers;
+mod spelling;
 
 use std::iter::zip;
 use std::ops::RangeInclusive;
@@ -18,6 +19,7 @@ use crate::engine::event::HIDDEN;
 use crate::engine::similarity::common_ends;
 
 use super::sample::pieces;
+use spelling::is_spelled_otherwise;
 
 /// Shortest word that names something, in bytes: shorter ones are flags and grammar.
 const NAME_BYTES_MIN: usize = 3;
@@ -58,6 +60,9 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
     let mut only = Only::default();
     let mut is_framed = false;
     for (left, right) in values(left, right) {
+        if is_spelled_otherwise(left, right) {
+            continue;
+        }
         let before = (only.left.len(), only.right.len());
         let has_frame = only.add(left, right);
         let (lefts, rights) = (&only.left[before.0..], &only.right[before.1..]);
