@@ -11,6 +11,7 @@ mod deed;
 mod despite_writes;
 mod earlier_calls;
 pub(super) mod error_gist;
+mod error_stem;
 mod flaky;
 pub(super) mod fruitless;
 pub(super) mod handed_text;

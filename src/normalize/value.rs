@@ -7,6 +7,7 @@
 //! for a hidden value is not a value: two hidden values are not the same one.
 
 mod arguments;
+mod aside;
 mod attempts;
 mod beside;
 mod clock;

@@ -10,6 +10,7 @@ use crate::engine::window::calls::Call;
 
 use super::deed::makes_again;
 use super::error_gist::{gist, tells_nothing};
+use super::error_stem::stem;
 use super::marks::CallMark;
 use super::outcome::{ACKNOWLEDGEMENT_BYTES_MAX, Outcome};
 use super::question::{Relation, relation};
@@ -302,13 +303,31 @@ impl Fold {
         // Where only numbers jitter, or tell one thing that was made from the next, what stays is the result.
         let frame = trend.as_ref().filter(|_| jitters || again);
         let frame = frame.map(|trend| mix(tool, trend.frame().into()));
+        let stem = || {
+            policy
+                .progress_aware
+                .then(|| self.fails_again(call, key))
+                .flatten()
+        };
         Brought {
             outcome,
             takes_on,
             retells,
-            result: frame.or_else(|| call.result()),
+            result: frame.or_else(stem).or_else(|| call.result()),
             trend,
         }
+    }
+
+    /// The stem of an error, where the same call failed with it before, in other words, and nothing was done since.
+    fn fails_again(&self, call: &Call<'_>, key: Option<u64>) -> Option<u64> {
+        let failure = call.error?;
+        let before = self.recent.of_key(key).next()?;
+        let is_other = before.outcome == Outcome::Failed && before.result() != call.result();
+        if !is_other || self.acted_since(before) {
+            return None;
+        }
+        let stem = stem_key(key?, stem(failure)?);
+        self.is_known(stem).then_some(stem)
     }
 
     /// Whether something was done since a call, which may be what changed the answer.
@@ -411,7 +430,12 @@ impl Fold {
     /// Remembers what a tool gave.
     pub(crate) fn know_result(&mut self, judged: &Judged<'_>) {
         if judged.outcome == Outcome::Failed {
-            for key in [error_key(judged), gist_key(judged)].into_iter().flatten() {
+            let stem = judged.call.error.and_then(stem);
+            let stem = judged.key.zip(stem).map(|(key, stem)| stem_key(key, stem));
+            for key in [error_key(judged), gist_key(judged), stem]
+                .into_iter()
+                .flatten()
+            {
                 self.know(key);
             }
         }
@@ -440,6 +464,11 @@ fn item_tag(tool: u64, item: u16) -> u16 {
 /// The gist of an error among what is known of a tool.
 fn gist_key(judged: &Judged<'_>) -> Option<u64> {
     Some(mix(judged.tool_hash, mix(judged.gist?, 2)))
+}
+
+/// The stem of an error among what is known of a call.
+fn stem_key(call: u64, stem: u64) -> u64 {
+    mix(call, mix(stem, 3))
 }
 
 /// Whether nothing but what the agent thinks is taken: what came back is no news.

@@ -27,6 +27,24 @@ pub(super) const NAMES: [&str; 7] = [
     "tries",
 ];
 
+/// Members that hold the number of an attempt.
+pub(super) const NUMBERED: [&str; 14] = [
+    "build",
+    "build_id",
+    "build_number",
+    "buildNumber",
+    "run",
+    "run_id",
+    "run_number",
+    "runNumber",
+    "job",
+    "job_id",
+    "jobId",
+    "deployment_id",
+    "pipeline_id",
+    "import_id",
+];
+
 /// Fewest digits of a number that is an id where its member's name says so.
 pub(super) const ID_DIGITS_MIN: usize = 5;
 

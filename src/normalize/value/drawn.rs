@@ -71,9 +71,6 @@ pub(super) enum Drawn {
 impl Drawn {
     /// By the name of a member, however it is spelled.
     pub(super) fn named(name: &str) -> Option<Self> {
-        if !may_be_one(name.as_bytes()) {
-            return None;
-        }
         let mut plain = [0; NAME_BYTES_MAX];
         let mut length = 0;
         for byte in name.bytes().filter(|byte| !matches!(byte, b'_' | b'-')) {
@@ -118,23 +115,6 @@ impl Drawn {
             Self::Id { in_doubt: true } | Self::Time { in_doubt: true }
         )
     }
-}
-
-/// Nearly every name is told by its end.
-fn may_be_one(name: &[u8]) -> bool {
-    let Some(&[_, before, last]) = name.last_chunk() else {
-        return name.eq_ignore_ascii_case(b"ts");
-    };
-    matches!(
-        (before, last),
-        (b'i' | b'I', b'd' | b'D')
-            | (b'm', b'e' | b'p')
-            | (b'a' | b'A', b't')
-            | (b'e', b'y' | b'n' | b'r')
-            | (b'c', b'e')
-            | (b'n', b't')
-            | (b'o', b'w')
-    )
 }
 
 /// Whether, in arguments of which one is in doubt and these are the others, as JSON, something else is asked about by a tool that

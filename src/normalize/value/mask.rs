@@ -56,6 +56,7 @@ pub(super) fn text(text: &str) -> Written<'_> {
                 .as_ref()
                 .and_then(|table| table.cell(bytes, &word));
             if let Some(Volatile { from, to, by }) = cell.or_else(|| word.volatile(bytes)) {
+                let from = from.max(copied);
                 masked.push_str(&text[copied..from]);
                 masked.push_str(by);
                 copied = to;
@@ -275,6 +276,9 @@ impl Word {
                 .or_else(|| self.rate(bytes))
                 .or_else(|| self.numbered(bytes))
                 .or_else(|| self.steps(bytes))
+                .or_else(|| self.kept_for(bytes))
+                .or_else(|| self.own_address(bytes))
+                .or_else(|| self.clock_abroad(bytes))
         } else {
             self.pid(bytes)
         };
@@ -284,6 +288,8 @@ impl Word {
             .or_else(|| self.pod(bytes))
             .or_else(|| self.reference(bytes))
             .or_else(|| self.token(bytes))
+            .or_else(|| self.named(bytes))
+            .or_else(|| self.task(bytes))
             .or_else(|| self.id(bytes))
     }
 
@@ -315,6 +321,27 @@ impl Word {
         }
         let end = clock_time(bytes, self.start).or_else(|| short_time(bytes, self.start))?;
         Some(self.replaced(zone(bytes, end), TIME))
+    }
+
+    /// `8時10分`, `8时10分30秒`, `8시 10분`: a time of day as Japanese, Chinese and Korean write it.
+    fn clock_abroad(&self, bytes: &[u8]) -> Option<Volatile> {
+        if self.classes != DIGIT || bytes.get(self.end).is_none_or(u8::is_ascii) {
+            return None;
+        }
+        let unit = |at: usize, units: &[&str]| {
+            let behind = &bytes[at..];
+            let mut all = units.iter().map(|unit| unit.as_bytes());
+            Some(at + all.find(|unit| behind.starts_with(unit))?.len())
+        };
+        let counted = |from: usize, units: &[&str]| {
+            let from = skip(bytes, from, |byte| *byte == b' ');
+            let to = skip(bytes, from, u8::is_ascii_digit);
+            (to > from).then_some(to).and_then(|to| unit(to, units))
+        };
+        let hours = unit(self.end, &["時", "时", "点", "點", "시"])?;
+        let minutes = counted(hours, &["分", "분"])?;
+        let to = counted(minutes, &["秒", "초"]).unwrap_or(minutes);
+        Some(self.replaced(to, TIME))
     }
 
     /// `0x7f3a5c0012d0`; short ones are constants.
@@ -415,6 +442,60 @@ mod tests {
     #[track_caller]
     pub(super) fn check(input: &str, expected: &str) {
         assert_eq!(&*text(input), expected, "masking {input:?}");
+    }
+
+    /// Given a token behind a name that says what it is, it is masked, wherever it begins and whatever stands in it; other words are
+    /// not.
+    #[test]
+    fn tokens_with_a_name_are_masked() {
+        check("(Request ID: dn7yq2zp)", "(Request ID: <id>)");
+        check("request_id=dn7yq2zp done", "request_id=<id> done");
+        check(
+            "denied, HostId: qPx+Oe/4kbBZ9iTq4Tir1Nd=",
+            "denied, HostId: <id>",
+        );
+        check("ETag: W/\"33a64df5\"", "ETag: W/\"<id>\"");
+        check("Your IP: 203.0.113.57.", "Your IP: <address>.");
+        check(
+            "your IP address is 203.0.113.57",
+            "your IP address is <address>",
+        );
+        check(
+            "[eb/a10a14] ALIGN, in /data/work/8f/9255b8c8fe872116b830d94539d008",
+            "[<id>] ALIGN, in /data/work/<id>",
+        );
+        for kept in [
+            "Order ID: dn7yq2zp",
+            "Request ID: 4711",
+            "the request dn7yq2zp",
+            "host 203.0.113.57",
+            "[eb/a10a1] and work/eb/a10a14",
+        ] {
+            check(kept, kept);
+        }
+    }
+
+    /// Given a time of day as it is written in Japanese, Chinese and Korean, it is masked; a duration and a day are not.
+    #[test]
+    fn times_abroad_are_masked() {
+        check("2026年9月21日 8時13分", "2026年9月21日 <time>");
+        check("查询时间：8时13分30秒", "查询时间：<time>");
+        check("오후 8시 13분에", "오후 <time>에");
+        for kept in ["8時間", "8時", "13分"] {
+            check(kept, kept);
+        }
+    }
+
+    /// Given for how many seconds the record of a name may be kept, it is masked.
+    #[test]
+    fn records_of_names_are_masked() {
+        check(
+            "a.example.\t3594\tIN\tA\tb",
+            "a.example.\t<duration>\tIN\tA\tb",
+        );
+        for kept in ["a 3594 IN A", "a. 3594 in a", "a. 3594 INCH A"] {
+            check(kept, kept);
+        }
     }
 
     /// Given the name of each member that holds how long something took, it is known, with a capital too; others are not.

@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 
+use super::aside::Aside;
 use super::drawn::Drawn;
 use super::{
     attempts, beside, echo, elements, emptiness, faults, hash, hits, mask, nested, pending, redact,
@@ -70,6 +71,18 @@ pub(super) enum Says {
     Picture,
     /// An id.
     Id,
+    /// What has the number of an attempt.
+    Numbered,
+    /// A token of the answer, or who gave it.
+    Token,
+    /// The version of what is told.
+    Version,
+    /// How far the clock of a world has gone.
+    Turn,
+    /// How often something was looked at.
+    Views,
+    /// How often it was written.
+    Writes,
     /// What may be drawn anew for each call.
     Drawn,
     /// An element of a page.
@@ -95,7 +108,7 @@ pub(super) enum Says {
 }
 
 /// How each is told.
-const TELLERS: [(Says, fn(&str) -> bool); 38] = [
+const TELLERS: [(Says, fn(&str) -> bool); 44] = [
     (Says::Secret, |key| redact::names::is_secret(key.as_bytes())),
     (Says::Volatile, mask::is_volatile_key),
     (Says::State, pending::names_state),
@@ -123,6 +136,14 @@ const TELLERS: [(Says, fn(&str) -> bool); 38] = [
     (Says::Query, |key| key == "query"),
     (Says::Picture, |key| matches!(key, "data" | "image_url")),
     (Says::Id, attempts::names_id),
+    (Says::Numbered, |key| attempts::NUMBERED.contains(&key)),
+    (Says::Token, |key| Aside::named(key) == Some(Aside::Token)),
+    (Says::Version, |key| {
+        Aside::named(key) == Some(Aside::Version)
+    }),
+    (Says::Turn, |key| Aside::named(key) == Some(Aside::Turn)),
+    (Says::Views, |key| Aside::named(key) == Some(Aside::Views)),
+    (Says::Writes, |key| Aside::named(key) == Some(Aside::Writes)),
     (Says::Drawn, |key| Drawn::named(key).is_some()),
     (Says::Element, |key| elements::NAMES.contains(&key)),
     (Says::NameOfValue, |key| nested::VALUE_NAMES.contains(&key)),

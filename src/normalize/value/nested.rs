@@ -161,6 +161,8 @@ pub(super) struct Map {
     is_nested: bool,
     /// What members that may say how well this was found add to `masked` and to `frame`.
     scores: (u64, u64),
+    /// What members that count writes add to `masked` and to `frame`.
+    counters: (u64, u64),
     /// A member is a text of some length.
     has_passage: bool,
 }
@@ -250,6 +252,11 @@ impl Map {
                 self.scores.1 = self.scores.1.wrapping_add(mix(name.hash, value.frame));
                 (value.masked, value.frame)
             }
+            Role::Counter => {
+                self.counters.0 = self.counters.0.wrapping_add(mix(name.hash, value.masked));
+                self.counters.1 = self.counters.1.wrapping_add(mix(name.hash, value.frame));
+                (value.masked, value.frame)
+            }
             Role::Picture => (value.hash, value.hash),
             Role::Other => (value.masked, value.frame),
         };
@@ -276,7 +283,8 @@ impl Map {
     }
 
     /// The hashes of the members without volatile text, and without numbers as well. What was asked is no part of an answer
-    /// that holds more, nor is how well a passage, or whatever was searched for, fits what was asked a part of it.
+    /// that holds more, nor is how well a passage, or whatever was searched for, fits what was asked a part of it, nor how often
+    /// something was written of which more is told.
     pub(super) fn told(&self, is_searched: bool) -> (u64, u64) {
         let question = self.question.filter(|_| self.is_nested).unwrap_or_default();
         let (masked, frame) = if self.has_passage || is_searched {
@@ -284,9 +292,13 @@ impl Map {
         } else {
             (0, 0)
         };
+        let tells = self.has_passage || self.is_nested || self.count >= TELLING_MEMBERS_MIN;
+        let counters = if tells { self.counters } else { (0, 0) };
+        let masked = masked.wrapping_add(counters.0).wrapping_add(question);
+        let frame = frame.wrapping_add(counters.1).wrapping_add(question);
         (
-            self.masked.wrapping_sub(question).wrapping_sub(masked),
-            self.frame.wrapping_sub(question).wrapping_sub(frame),
+            self.masked.wrapping_sub(masked),
+            self.frame.wrapping_sub(frame),
         )
     }
 }
@@ -348,8 +360,10 @@ pub(super) enum Role {
     Volatile,
     /// It may say what was asked, as searches do beside their hits.
     Question,
-    /// It may say how well a passage was found to fit, as searches do beside each of their hits.
+    /// It may say how well a passage was found to fit, as searches do beside each of their hits, or how often it was looked at.
     Score,
+    /// It counts how often what is told was written, or how long it may be kept.
+    Counter,
     /// It holds the bytes of a picture as content blocks do, where it is what came back, and no id however much it looks like
     /// one.
     Picture,
@@ -371,6 +385,9 @@ pub(super) const SCORES: [&str; 11] = [
     "rerank_score",
 ];
 
+/// Fewest members of an object that tells of something, whatever one of them counts.
+const TELLING_MEMBERS_MIN: u64 = 4;
+
 /// Shortest text that is a passage that was found, rather than a name or a state, with its quotation marks.
 const PASSAGE_BYTES_MIN: usize = 40;
 
@@ -383,10 +400,20 @@ impl Role {
         let is_text = value.shape == Shape::Text;
         let is_number = matches!(value.shape, Shape::Number | Shape::Zero);
         let is_long = value.bytes >= PICTURE_BYTES_MIN;
+        let is_new = |name: MemberName| {
+            name.says(Says::Volatile)
+                || name.says(Says::Token)
+                || (is_number && name.says(Says::Turn))
+                || (!is_in_list && name.says(Says::Version))
+        };
         if matches!(value.shape, Shape::List | Shape::Map) {
             Self::Other
-        } else if name.says(Says::Volatile) {
+        } else if is_new(name) {
             Self::Volatile
+        } else if is_number && name.says(Says::Views) {
+            Self::Score
+        } else if is_number && name.says(Says::Writes) {
+            Self::Counter
         } else if is_text && name.says(Says::Query) {
             Self::Question
         } else if is_in_list && is_number && name.says(Says::Score) {

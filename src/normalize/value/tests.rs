@@ -430,7 +430,7 @@ fn arguments_are_empty_only_when_there_are_none() {
 }
 
 #[track_caller]
-fn check_masked(first: &str, second: &str, expected: bool) {
+pub(super) fn check_masked(first: &str, second: &str, expected: bool) {
     let [one, two] = [first, second].map(|text| value_of(output(ValueView::Str(text))));
     assert_ne!(one.fingerprint, two.fingerprint);
     assert_eq!(one.masked == two.masked, expected, "{first} and {second}");

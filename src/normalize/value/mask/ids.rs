@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::super::elements;
-use super::{ID, LOWER, UPPER, Volatile, Word};
+use super::{ADDRESS, ID, LOWER, UPPER, Volatile, Word};
 
 /// Shortest run of hex digits, one of them a decimal digit, that counts as a generated id: 8 bytes in hex. Shorter ones
 /// are often abbreviated commits and colours, which mean something.
@@ -29,6 +29,29 @@ const LONG_ID_BYTES_MIN: usize = 40;
 /// chance. Where these look like a word, they are one.
 const POD_HASH_BYTES: RangeInclusive<usize> = 8..=10;
 const POD_SUFFIX_BYTES: usize = 5;
+
+/// Names in texts behind which a token stands that was drawn for the answer, in small letters and without signs, and how a text
+/// names the address of who asks.
+const NAMED_TOKENS: [&[u8]; 9] = [
+    b"requestid",
+    b"traceid",
+    b"correlationid",
+    b"attemptid",
+    b"invocationid",
+    b"rayid",
+    b"hostid",
+    b"etag",
+    b"csrftoken",
+];
+const OWN_ADDRESS: [&[u8]; 4] = [b"yourip", b"youripis", b"youripaddress", b"youripaddressis"];
+
+/// Shortest such token, the longest, and most signs between the name and the token.
+const NAMED_BYTES_MIN: usize = 6;
+const NAMED_BYTES_MAX: usize = 128;
+const NAMED_SIGNS_MAX: usize = 4;
+
+/// How many hex digits the id of a task of Nextflow's has behind the first two, as it is listed and as its directory has it.
+const TASK_BYTES: [usize; 2] = [6, 30];
 
 /// Names of parts of an address whose values are drawn anew for each visit, in lower case, and the shortest such value.
 const TOKENS: [&[u8]; 14] = [
@@ -104,6 +127,61 @@ impl Word {
         (is_drawn && TOKENS.iter().any(is_one)).then(|| self.replaced(self.end, ID))
     }
 
+    /// `N4MTb1d0+yV/=` in `HostId: N4MTb1d0+yV/=`: what stands behind one of [`NAMED_TOKENS`], and holds letters.
+    pub(super) fn named(&self, bytes: &[u8]) -> Option<Volatile> {
+        if self.classes & (LOWER | UPPER) == 0 {
+            return None;
+        }
+        let is_one = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/_-=".contains(byte);
+        let before = &bytes[self.start.saturating_sub(NAMED_BYTES_MAX)..self.start];
+        let signs = before.iter().rev().take_while(|byte| is_one(byte));
+        // The sign of an assignment is none of the token.
+        let from = self.start - signs.count();
+        let assigned = bytes[from..self.start]
+            .iter()
+            .rposition(|byte| *byte == b'=');
+        let from = from + assigned.map_or(0, |at| at + 1);
+        let behind = bytes[self.end..].iter().take(NAMED_BYTES_MAX);
+        let to = self.end + behind.take_while(|byte| is_one(byte)).count();
+        let name = bytes[..from]
+            .strip_suffix(b"W/\"")
+            .unwrap_or(&bytes[..from]);
+        let is_token = to - from >= NAMED_BYTES_MIN && names(name, &NAMED_TOKENS);
+        is_token.then_some(Volatile { from, to, by: ID })
+    }
+
+    /// `3f/9a81c2` in `[3f/9a81c2] process`, and the directory of such a task of Nextflow's.
+    pub(super) fn task(&self, bytes: &[u8]) -> Option<Volatile> {
+        let is_one = self.is_hex() && TASK_BYTES.contains(&self.len());
+        let begin = bytes[..self.start].strip_suffix(b"/").filter(|_| is_one)?;
+        let (before, first) = begin.split_at_checked(begin.len().checked_sub(2)?)?;
+        let is_listed = before.ends_with(b"[") && bytes.get(self.end) == Some(&b']');
+        let is_place = before.ends_with(b"/work/");
+        let is_task = (is_listed || is_place) && first.iter().all(u8::is_ascii_hexdigit);
+        is_task.then_some(Volatile {
+            from: self.start - 3,
+            to: self.end,
+            by: ID,
+        })
+    }
+
+    /// `203.0.113.57` in `Your IP: 203.0.113.57`.
+    pub(super) fn own_address(&self, bytes: &[u8]) -> Option<Volatile> {
+        if bytes.get(self.end) != Some(&b'.') {
+            return None;
+        }
+        let is_one = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+        let behind = bytes[self.end..].iter().take(NAMED_BYTES_MAX);
+        let address = &bytes[self.start..self.end + behind.take_while(|byte| is_one(byte)).count()];
+        let address = address.trim_ascii_end();
+        let address = address.strip_suffix(b".").unwrap_or(address);
+        let parts = address
+            .split(|byte| *byte == b'.')
+            .filter(|part| !part.is_empty());
+        let is_own = parts.count() == 4 && names(&bytes[..self.start], &OWN_ADDRESS);
+        is_own.then(|| self.replaced(self.start + address.len(), ADDRESS))
+    }
+
     /// An element of a page, as `elements` knows it.
     pub(super) fn reference(&self, bytes: &[u8]) -> Option<Volatile> {
         let to = elements::reference_end(bytes, self.start)?;
@@ -134,4 +212,20 @@ impl Word {
                 || parts().all(|part| is_number(&part) || part.len() <= SCATTERED_LETTERS_MAX));
         (is_hex || is_mixed || is_scattered).then(|| self.replaced(self.end, ID))
     }
+}
+
+/// Whether a text ends in one of these names, however it is spelled, and a few signs behind it.
+fn names(text: &[u8], all: &[&[u8]]) -> bool {
+    let is_sign = |byte: &&u8| b" :=#\"'(".contains(byte);
+    let signs = text.iter().rev().take_while(is_sign).count();
+    if !(1..=NAMED_SIGNS_MAX).contains(&signs) {
+        return false;
+    }
+    let text = &text[..text.len() - signs];
+    let is_joined = |byte: &&u8| b" _-".contains(byte);
+    all.iter().any(|name| {
+        let letters = text.iter().rev().filter(|byte| !is_joined(byte));
+        let letters = letters.map(u8::to_ascii_lowercase).take(name.len());
+        letters.eq(name.iter().rev().copied())
+    })
 }

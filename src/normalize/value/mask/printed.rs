@@ -142,6 +142,24 @@ impl Word {
         Some(self.replaced(to, DURATION))
     }
 
+    /// `example.org.  3594  IN  SOA …`: for how many seconds a record of a name may be kept.
+    pub(super) fn kept_for(&self, bytes: &[u8]) -> Option<Volatile> {
+        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+        if self.classes != DIGIT || !bytes.get(self.end).is_some_and(is_blank) {
+            return None;
+        }
+        let class = skip(bytes, self.end, is_blank);
+        let kind = bytes[class..].strip_prefix(b"IN")?;
+        let is_kind = kind.first().is_some_and(is_blank)
+            && kind
+                .trim_ascii_start()
+                .first()
+                .is_some_and(u8::is_ascii_uppercase);
+        let name = bytes[..self.start].trim_ascii_end();
+        let is_record = is_kind && name.len() < self.start && name.ends_with(b".");
+        is_record.then(|| self.replaced(self.end, DURATION))
+    }
+
     /// A number that stands in one of [`NUMBERED`].
     pub(super) fn numbered(&self, bytes: &[u8]) -> Option<Volatile> {
         let (before, after) = (&bytes[..self.start], &bytes[self.end..]);

@@ -1,0 +1,96 @@
+//! Members of a result that stand beside what it tells and are another one each time: tokens that a server draws for each answer,
+//! and counters that go on by themselves.
+
+/// What a member is by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aside {
+    /// A token of the answer, or who gave it.
+    Token,
+    /// The version of what is told, drawn or reckoned anew with each write: in a list, it tells which one has changed.
+    Version,
+    /// How far the clock of a world has gone that stands still without the agent.
+    Turn,
+    /// How often the thing was looked at.
+    Views,
+    /// How often it was written, or how long it may be kept.
+    Writes,
+}
+
+impl Aside {
+    /// What a member of this name is, if it is one of these.
+    pub(super) fn named(key: &str) -> Option<Self> {
+        match key {
+            "csrf" | "csrf_token" | "csrfToken" | "xsrf_token" | "xsrfToken" | "nonce"
+            | "correlation_id" | "correlationId" | "attempt_id" | "attemptId" | "invocation_id"
+            | "invocationId" | "RequestId" | "x-request-id" | "x-correlation-id" | "x-amz-id-2"
+            | "x-amz-request-id" | "HostId" | "traceparent" | "served_by" | "servedBy"
+            | "cf_ray" | "cfRay" | "cf-ray" | "ray_id" | "rayId" => Some(Self::Token),
+            "etag" | "eTag" | "ETag" | "_etag" | "@odata.etag" => Some(Self::Version),
+            "turn" | "turns" | "turn_number" | "turnNumber" | "tick" | "ticks"
+            | "execution_count" => Some(Self::Turn),
+            "views" | "view_count" | "viewCount" | "page_views" | "pageviews" | "visits" => {
+                Some(Self::Views)
+            }
+            "rev" | "revision" | "ttl" | "TTL" => Some(Self::Writes),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::normalize::value::tests::check_masked;
+
+    /// Given a token of the answer's beside what it tells, another one makes it no other answer; what names or counts what was
+    /// asked for does.
+    #[test]
+    fn tokens_of_answers() {
+        let check = |member: &str, (one, other): (&str, &str), expected: bool| {
+            let [one, other] = [one, other].map(|value| {
+                format!(r#"{{"name":"Rosa Quinn","city":"Leeds","{member}":{value}}}"#)
+            });
+            check_masked(&one, &other, expected);
+        };
+        for member in [
+            "etag",
+            "csrf_token",
+            "correlationId",
+            "served_by",
+            "cf_ray",
+            "x-amz-id-2",
+        ] {
+            check(member, ("\"7f724392\"", "\"18a1f361\""), true);
+        }
+        check("turn", ("3", "4"), true);
+        for member in ["token", "cursor", "hash", "digest", "id", "ticket", "node"] {
+            check(member, ("\"7f724392\"", "\"18a1f361\""), false);
+        }
+        check("turn", ("\"white\"", "\"black\""), false);
+        check("rows", ("3", "4"), false);
+    }
+
+    /// Given a counter beside a passage, several things or a list, it does not count; where hardly anything else is told, it may be
+    /// the answer.
+    #[test]
+    fn counters_beside_what_is_told() {
+        let passage = r#""body":"Reinstall the client. If this does not help, contact us.""#;
+        let check = |form: &str, expected: bool| {
+            let [one, other] = ["211", "212"].map(|count| form.replace("COUNT", count));
+            check_masked(&one, &other, expected);
+        };
+        check(&format!(r#"{{{passage},"views":COUNT}}"#), true);
+        check(r#"{"title":"VPN drops","views":COUNT}"#, false);
+        check(&format!(r#"{{{passage},"comments":COUNT}}"#), false);
+        check(
+            r#"{"rev":COUNT,"changed":"Q3!B2:B9","preview":[[0],[0]]}"#,
+            true,
+        );
+        check(r#"{"name":"a","type":1,"TTL":COUNT,"data":"b"}"#, true);
+        check(r#"{"key":"a","ttl":COUNT}"#, false);
+        check(r#"{"status":"deployed","revision":COUNT}"#, false);
+        check(
+            r#"[{"id":"a","etag":"xCOUNT"},{"id":"b","etag":"y1"}]"#,
+            false,
+        );
+    }
+}
