@@ -1,6 +1,7 @@
 //! Runs that no threshold was fitted to: kinds of loops and of work that looks like them, each in many variants that a seed
 //! chooses. What the default profile finds of them is held to bars kind by kind.
 
+mod anew;
 mod as_spans;
 mod benches;
 mod complaints;
@@ -53,6 +54,7 @@ fn all_loops() -> Vec<loops::Loop> {
         repairs::LOOPS,
         inquiries::LOOPS,
         complaints::LOOPS,
+        anew::LOOPS,
     ]
     .concat()
 }
@@ -75,6 +77,7 @@ fn all_work() -> Vec<lookalikes::Work> {
         repairs::WORK,
         inquiries::WORK,
         complaints::WORK,
+        anew::WORK,
     ]
     .concat()
 }
