@@ -61,7 +61,17 @@ pub(in crate::normalize) fn last_lines_within(
 pub(super) fn closes_with_failure(text: &str) -> bool {
     let mut lines = last_lines(text);
     let last = lines.next().filter(|_| lines.next().is_some());
-    last.is_some_and(|last| begins_closing(last) || closes_job(last))
+    last.is_some_and(|last| begins_closing(last) || closes_job(last) || closes_tex(text, last))
+}
+
+/// How TeX's last line begins, and those with which it says before what was wrong.
+const TEX_ENDS: [&str; 2] = ["Transcript written on ", "No pages of output"];
+const TEX_ERROR: &str = "! ";
+
+/// Whether a last line is TeX's, and one near it tells of an error.
+fn closes_tex(text: &str, last: &str) -> bool {
+    TEX_ENDS.iter().any(|end| last.starts_with(end))
+        && last_lines(text).any(|line| line.starts_with(TEX_ERROR))
 }
 
 /// How services that run jobs close the log of one that failed: Jenkins, and within a line GitHub.
@@ -136,12 +146,14 @@ mod tests {
             "job\tstep\t##[error]Process completed with exit code 1.",
             "INFO - Task exited with return code 1",
             "(exit status: 2)",
+            "! Undefined control sequence.\nl.82 a\nNo pages of output.",
         ] {
             assert!(closes_with_failure(&format!("made\n{last}")), "{last}");
         }
         for last in [
             "Finished: SUCCESS",
             "It exited with code 0.",
+            "Output written on a.pdf (3 pages).\nTranscript written on a.log.",
             "code 1",
             "7",
             "",

@@ -127,6 +127,8 @@ mod tests {
             "Unknown tool name: 'a'. Available tools: 'b'",
             "You do not have permission to do that.",
             "Command timed out after 120 seconds",
+            "Agent stopped due to iteration limit or time limit.",
+            "Agent stopped after reaching the turn limit (25) without a final answer.",
             "日期格式错误，请重新输入。",
             "工具执行失败：没有收件人",
             "無効な日付です。もう一度入力してください。",

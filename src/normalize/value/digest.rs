@@ -445,7 +445,7 @@ impl<'h> Reader<'h> {
                 map.count == 0
             },
             pending: map.pending,
-            denies: map.denies || map.is_faulty(),
+            denies: map.is_verdict() || map.is_faulty(),
             faulty: map.is_faulty(),
             shape: Shape::Map,
             ..Digest::default()

@@ -22,7 +22,7 @@ use super::rpc;
 use super::sample::cut;
 use super::system::{begins_with_code, says_what_was_met, says_why};
 use super::wide::{begins_ignoring_case, trimmed_start};
-use super::{failure, failure_of_call, member, unquote};
+use super::{failure, failure_of_call, items, member, unquote};
 
 /// How much of the first line is looked at.
 const LOOKED_AT_BYTES_MAX: usize = 160;
@@ -118,9 +118,11 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
         || names_exception(line)
         || is_error_abroad(line)
         || says_failed(line)
+        || is_failed_at_length(line)
         || is_status(line)
         || is_error_page(text)
         || closes_with_failure(text)
+        || stops_tex(text)
         || end_of_traceback(text).is_some()
         || has_failed_form(text)
         || thrown_in_node(text).is_some()
@@ -295,6 +297,21 @@ fn says_failed(line: &str) -> bool {
         && why.starts_with(char::is_alphabetic)
 }
 
+/// Fewest words that say why something failed, rather than name it.
+const WHY_WORDS_MIN: usize = 3;
+
+/// `FAILED: undefined symbol a`: the word at the beginning, and more than one word that says why. A name alone, as of a target or a
+/// test, is one of a list.
+fn is_failed_at_length(line: &str) -> bool {
+    let why = line
+        .strip_prefix("FAILED: ")
+        .or_else(|| line.strip_prefix("Failed: "));
+    why.is_some_and(|why| {
+        let mut words = why.split_ascii_whitespace();
+        why.starts_with(char::is_alphabetic) && words.nth(WHY_WORDS_MIN - 1).is_some()
+    })
+}
+
 /// Longest text, and most words, before `failed:`: longer ones are sentences about something else.
 const FAILED_BYTES_MAX: usize = 32;
 const FAILED_WORDS_MAX: usize = 3;
@@ -315,6 +332,18 @@ fn is_status(line: &str) -> bool {
             || word.starts_with("Server Error: ");
         *status == code && (is_told || (word.is_empty() && named.is_some()))
     })
+}
+
+/// How TeX begins to say what stopped it, and how, on a line below, in which line of the source that was.
+const TEX_STOPPED: &str = "! ";
+const TEX_LINES: [&str; 2] = ["\nl.", "\\nl."];
+
+/// Whether a text begins as TeX does that was stopped, `! Undefined control sequence.`, `l.82 …`.
+fn stops_tex(text: &str) -> bool {
+    text.starts_with(TEX_STOPPED) && {
+        let start = cut(text, SHORT_BYTES_MAX);
+        TEX_LINES.iter().any(|line| start.contains(line))
+    }
 }
 
 /// Longest page with which a web server says that it failed: a longer one may be about such pages.
@@ -366,9 +395,26 @@ fn failure_in(result: &str, arguments: &str) -> Option<Failure> {
         if words.starts_with('{') {
             return failure_in_object(&words, arguments);
         }
-        return reads_as_failure(&words).then(|| failure_of_call(&unquote(result), arguments));
+        return reads_as_failure(&words)
+            .then(|| failure_of_call(&unquote(result), arguments))
+            .or_else(|| failure_in_list(result, arguments));
     }
     failure_in_object(result, arguments)
+}
+
+/// The failure of which a list's only item tells, where that is an object with the code of an error: `[{"errorCode": …, "message":
+/// …}]`, as Salesforce answers.
+fn failure_in_list(list: &str, arguments: &str) -> Option<Failure> {
+    let list = trimmed_start(list);
+    if list.len() > SHORT_BYTES_MAX || !list.starts_with('[') {
+        return None;
+    }
+    let mut items = items(list);
+    let object = items.next().filter(|item| item.starts_with('{'))?;
+    let is_only = items.next().is_none();
+    let code = member(object, &["errorCode"]).or_else(|| member(object, &["error_code"]));
+    code.filter(|_| is_only)?;
+    failure_in_object(object, arguments)
 }
 
 /// The failure of which an object tells at its top: `isError`, an `error` with something in it, that it was refused, errors of

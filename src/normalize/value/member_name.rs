@@ -37,6 +37,10 @@ pub(super) enum Says {
     Failed,
     /// What went wrong.
     Mishaps,
+    /// Errors.
+    Errors,
+    /// What a program printed.
+    Printed,
     /// How well a hit fits.
     Score,
     /// What an envelope was sent to carry.
@@ -108,7 +112,7 @@ pub(super) enum Says {
 }
 
 /// How each is told.
-const TELLERS: [(Says, fn(&str) -> bool); 44] = [
+const TELLERS: [(Says, fn(&str) -> bool); 46] = [
     (Says::Secret, |key| redact::names::is_secret(key.as_bytes())),
     (Says::Volatile, mask::is_volatile_key),
     (Says::State, pending::names_state),
@@ -119,6 +123,8 @@ const TELLERS: [(Says, fn(&str) -> bool); 44] = [
     (Says::Passed, |key| nested::counts(key, "passed")),
     (Says::Failed, |key| nested::counts(key, "failed")),
     (Says::Mishaps, emptiness::tells_mishaps),
+    (Says::Errors, |key| key == "errors"),
+    (Says::Printed, |key| nested::PRINTED.contains(&key)),
     (Says::Score, |key| nested::SCORES.contains(&key)),
     (Says::Carried, emptiness::carries),
     (Says::CarriedOrCounted, emptiness::carries_or_counts),

@@ -138,6 +138,10 @@ pub(super) struct Map {
     /// A member says that it did not go well, and another one lists faults: both together are a verdict.
     goes_wrong: bool,
     has_faults: bool,
+    /// A member holds what a program printed, which says why beside one that says that it did not go well.
+    has_print: bool,
+    /// A member lists errors in words: alone it is a verdict.
+    lists_errors: bool,
     /// What the members say of a fault that it may be.
     pub(super) fault: Fault,
     /// A member tells of grave faults.
@@ -232,8 +236,11 @@ impl Map {
         let is_state = value.denies && (value.shape == Shape::Map || name.says(Says::State));
         self.denies |= is_state || (value.is_no() && name.says(Says::Verdict));
         self.goes_wrong |= value.is_no() && name.says(Says::WentWell);
-        self.has_faults |= value.shape == Shape::List && !value.empty && name.says(Says::Mishaps);
-        self.denies |= self.goes_wrong && self.has_faults;
+        let is_list = value.shape == Shape::List && !value.empty;
+        self.has_faults |= is_list && name.says(Says::Mishaps);
+        self.has_print |= value.shape == Shape::Text && name.says(Says::Printed);
+        self.lists_errors |= is_list && name.says(Says::Errors);
+        self.denies |= self.goes_wrong && (self.has_faults || self.has_print);
         self.faulty |= value.faulty;
         if matches!(value.shape, Shape::Number | Shape::Zero) {
             self.counts_passed |= name.says(Says::Passed);
@@ -280,6 +287,11 @@ impl Map {
     /// Whether it is a grave fault, as compilers tell them, or holds some.
     pub(super) fn is_faulty(&self) -> bool {
         self.faulty || self.fault.is_told()
+    }
+
+    /// Whether it is a verdict that says no, which may take all of its members to know.
+    pub(super) fn is_verdict(&self) -> bool {
+        self.denies || (self.lists_errors && self.count == 1)
     }
 
     /// The hashes of the members without volatile text, and without numbers as well. What was asked is no part of an answer
@@ -333,6 +345,9 @@ pub(super) const VERDICTS: [&str; 14] = [
     "relevant",
     "correct",
 ];
+
+/// Members that hold what a program printed.
+pub(super) const PRINTED: [&str; 5] = ["output", "stderr", "stdout", "log", "logs"];
 
 /// Members that say of what was begun whether it has come to its end.
 pub(super) const ENDS: [&str; 6] = [

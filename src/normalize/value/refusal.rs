@@ -15,16 +15,22 @@ use super::pending::says_pending;
 use super::{Object, items, member, members, unquote, wide};
 
 /// Members that say whether the call went well.
-const FLAGS: [&str; 2] = ["success", "ok"];
+const FLAGS: [&str; 4] = ["success", "ok", "erfolg", "erfolgreich"];
+
+/// Members that hold what a program printed, or what else there is to tell: beside `{"success": false}` they say why.
+const PRINTED: [&str; 6] = ["stderr", "output", "stdout", "log", "logs", "details"];
 
 /// Values of `status` that say that it did not, in lower case.
 const STATUSES: [&str; 4] = ["error", "fail", "failed", "failure"];
 
 /// Members that say what went wrong with a call, of which the first one with something in it is the error. A `reason` tells why
 /// something is so, which may be what was asked.
-const REASONS: [&str; 7] = [
+const REASONS: [&str; 10] = [
     "message",
     "msg",
+    "meldung",
+    "nachricht",
+    "fehlermeldung",
     "error_message",
     "errorMessage",
     "detail",
@@ -69,6 +75,15 @@ pub(super) fn refusal(object: &str) -> Option<Cow<'_, str>> {
     let mut others = object.members().filter(|(name, value)| {
         let is_verdict = FLAGS.contains(name) || *name == "status";
         !is_verdict && !REASONS.contains(name) && !is_nothing(value)
+    });
+    let printed = |name: &&str| told(name).filter(|value| value.starts_with('"'));
+    let why = why.or_else(|| {
+        let failed = object.member("success") == Some("false");
+        let printed = PRINTED
+            .iter()
+            .filter(|_| failed)
+            .find_map(|name| printed(&name));
+        printed.map(unquote)
     });
     let tells_nothing_else = match (flag, &why) {
         // That there is nothing, or nothing yet, is an answer.
@@ -175,8 +190,16 @@ fn brings_nothing(value: &str) -> bool {
     reason = "all places of an object at a time"
 )]
 fn may_refuse(object: &str) -> bool {
-    static NAMES: LazyLock<[Finder<'_>; 3]> =
-        LazyLock::new(|| ["\"success\"", "\"ok\"", "\"status\""].map(Finder::new));
+    static NAMES: LazyLock<[Finder<'_>; 5]> = LazyLock::new(|| {
+        [
+            "\"success\"",
+            "\"ok\"",
+            "\"status\"",
+            "\"erfolg\"",
+            "\"erfolgreich\"",
+        ]
+        .map(Finder::new)
+    });
     let begins = |before: u8, first: u8, second: u8| {
         let (first, second) = (first | 0x20, second | 0x20);
         let is_failed = (first == b'f') & (second == b'a') | (first == b'e') & (second == b'r');
@@ -236,6 +259,16 @@ mod tests {
         check(
             r#"{"detail":"no key","status":"failed","message":""}"#,
             Some("no key"),
+        );
+        for name in ["output", "stderr", "log", "details"] {
+            check(
+                &format!(r#"{{"success":false,"{name}":"undefined symbol a"}}"#),
+                Some("undefined symbol a"),
+            );
+        }
+        check(
+            r#"{"erfolg":false,"meldung":"kein Zugang"}"#,
+            Some("kein Zugang"),
         );
     }
 
@@ -323,6 +356,9 @@ mod tests {
             r#"{"success":true,"status":"failed","message":"no key"}"#,
             r#"{"success":false,"status":"in_progress","message":"no key"}"#,
             r#"{"success":false,"message":"Still being made."}"#,
+            r#"{"success":false,"details":{"a":1}}"#,
+            r#"{"success":true,"output":"undefined symbol a"}"#,
+            r#"{"ok":false,"output":"a"}"#,
             r#"{"items":[{"success":false,"message":"no key"}],"message":"done"}"#,
             r#"{"title":"\"ok\": false","message":"a text"}"#,
         ] {

@@ -29,7 +29,7 @@ pub(super) enum Tells {
 use Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone};
 
 /// English words with what they tell, whatever the case of their letters.
-const WORDS: [(&str, Tells); 83] = [
+const WORDS: [(&str, Tells); 89] = [
     ("please", Asks),
     ("try again", Asks),
     ("retry", Asks),
@@ -108,6 +108,12 @@ const WORDS: [(&str, Tells); 83] = [
     ("are you a robot", Failed),
     ("unusual traffic from your computer", Failed),
     ("access to this page has been denied", Failed),
+    ("agent stopped due to", Failed),
+    ("reached the iteration limit", Failed),
+    ("reached the maximum number of turns", Failed),
+    ("reached the turn limit", Failed),
+    ("reaching the turn limit", Failed),
+    ("without a final answer", FailedAlone),
     ("something went wrong", FailedAlone),
     ("internal error", FailedAlone),
     ("not implemented", FailedAlone),
