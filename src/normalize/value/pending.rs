@@ -36,7 +36,7 @@ const NAMES: [&str; 15] = [
 ];
 
 /// States of what is not done, in lower case, `_` for any sign between words.
-const STATES: [&str; 39] = [
+const STATES: [&str; 43] = [
     "building",
     "deploying",
     "executing",
@@ -56,7 +56,10 @@ const STATES: [&str; 39] = [
     "waiting",
     "en_cours",
     "en_attente",
+    "in_arbeit",
     "in_bearbeitung",
+    "in_prüfung",
+    "in_vorbereitung",
     "wird_verarbeitet",
     "ausstehend",
     "en_proceso",
@@ -67,6 +70,7 @@ const STATES: [&str; 39] = [
     "processando",
     "in_corso",
     "in_attesa",
+    "待审核",
     "处理中",
     "进行中",
     "运行中",
@@ -96,7 +100,7 @@ const ABROAD: [&str; 11] = [
     "wird noch|wird bearbeitet|noch in bearbeitung|läuft noch|bitte warten|wordt verwerkt|nog bezig|even geduld",
     "est en cours|traitement en cours|veuillez patienter|está en proceso|en proceso,|espere por favor|por favor espere",
     "em andamento|em processamento|aguarde|è in corso|attendere prego|w toku|w trakcie|proszę czekać",
-    "выполняется|обрабатывается|подождите|ожидайте|виконується|обробляється|зачекайте",
+    "выполняется|обрабатывается|подождите|ожидайте| обработке|на рассмотрении|виконується|обробляється|зачекайте",
     "işleniyor|devam ediyor|lütfen bekleyin|قيد المعالجة|قيد التنفيذ|يرجى الانتظار",
     "đang xử lý|đang chạy|đang tiến hành|vui lòng chờ|sedang diproses|masih berjalan|mohon tunggu",
     "संसाधित किया जा रहा|प्रतीक्षा करें|กำลังดำเนินการ|กำลังประมวลผล|กรุณารอ",
@@ -126,12 +130,13 @@ pub(super) fn says_pending(text: &str) -> bool {
     is_pending(text.as_bytes())
         || says_still(text)
         || says_so_abroad(text)
-        || tables::shows_pods_to_be(text)
+        || tables::shows_what_is_to_be(text)
 }
 
-/// The same of a result, which may say so in ordinary words, too: such words of a refusal are why it was refused.
+/// The same of a result, which may say so in ordinary words, too, or be the word for a state and nothing else: such words of a
+/// refusal are why it was refused.
 pub(super) fn is_under_way(text: &str) -> bool {
-    says_pending(text) || told::says_so(text)
+    says_pending(text) || doing::is_doing_alone(text) || told::says_so(text)
 }
 
 /// Whether a text, as the state of something, says by its form that this is under way: `transcribing`, `CREATE_IN_PROGRESS`.
@@ -336,6 +341,19 @@ mod tests {
             "Status: transcribing",
             "<status>rendering</status>",
             "Deployment is in progress.",
+            "transcribing",
+            "\"CREATE_IN_PROGRESS\"",
+            "db-1\tcreating",
+            r#"{"auftrag":"A-77","status":"In Arbeit"}"#,
+            r#"{"状態":"審査中"}"#,
+            r#"{"상태":"심사 중"}"#,
+            r#"{"status":"В обработке"}"#,
+            "The export has not finished yet.",
+            "0 of 3 replicas are ready",
+            "Ready: False",
+            "NAME    READY   STATUS    RESTARTS   AGE\nweb-0   0/1     Pending   0          5s\n",
+            "NAME   READY   UP-TO-DATE   AVAILABLE   AGE\nweb    3/6     6            3           41d",
+            "NAME   STATUS\napi    Up 9 seconds (health: starting)",
         ] {
             check(pending, true);
         }
@@ -350,7 +368,6 @@ mod tests {
             r#"{"status":"missing"}"#,
             r#"{"title":"transcribing","status":"done"}"#,
             r#"{"labels":["pending"]}"#,
-            "transcribing",
             "<status>completed</status>\n\n<exit_code>0</exit_code>",
             "<task><status>pending</status><title>sweep</title></task>",
             "<stdout>all is still running well, or so it seems</stdout>",
@@ -361,7 +378,9 @@ mod tests {
             "stillness",
             "pending orders: 4",
             "NAME    READY   STATUS    RESTARTS   AGE\nweb-0   1/1     Running   0          5s\n",
-            "NAME    READY   STATUS    RESTARTS   AGE\nweb-0   0/1     Pending   0          5s\n",
+            "NAME    READY   STATUS    RESTARTS   AGE\nweb-0   0/1     Pending   0          9m\n",
+            r#"{"状态":"使用中"}"#,
+            r#"{"labels":["rendering"]}"#,
             "Pods may stay in the state ContainerCreating for long.",
             "已处理",
             "処理しました",
@@ -387,6 +406,8 @@ mod tests {
             r#"{"violations":["email"],"ok":false}"#,
             r#"{"status":"FAIL","checks":[{"name":"email"}]}"#,
             "Validation FAILED: column email: 412 unexpected values",
+            r#"{"success":false,"output":"undefined symbol a"}"#,
+            r#"{"errors":["undefined symbol a"]}"#,
         ] {
             assert!(told(no).denies, "{no}");
         }
@@ -394,6 +415,8 @@ mod tests {
             r#"{"success":false,"failed":[]}"#,
             r#"{"success":true,"warnings":["old"]}"#,
             r#"{"ok":false,"items":["a"]}"#,
+            r#"{"errors":["a is old"],"file":"a"}"#,
+            r#"{"errors":[]}"#,
             "Which of the runs FAILED: all of them",
             "FAILED: a",
         ] {

@@ -1,5 +1,6 @@
-//! States that are known by their form: `transcribing`, `CREATE_IN_PROGRESS`, `awaiting_payment`, `under review`. As the value of a
-//! member that holds a state, such a word says that something is under way; alone it may be any word.
+//! States that are known by their form: `transcribing`, `CREATE_IN_PROGRESS`, `awaiting_payment`, `under review`, `審査中`. As the
+//! value of a member that holds a state, or alone, as programs print it that are asked for nothing else, such a word says that
+//! something is under way.
 
 use super::begins;
 
@@ -76,6 +77,30 @@ const NOT_DOING: [&str; 30] = [
     "wyoming",
 ];
 
+/// What a word of Chinese or Japanese, or of Korean, ends with that says what is being done, and how many bytes it has at most.
+const AMID: [&str; 2] = ["中", "중"];
+const AMID_BYTES_MAX: usize = 24;
+
+/// Such words that tell how something is as long as all is well: in use, in operation, open, public, on sale, in force.
+const NOT_AMID: [&str; 16] = [
+    "使用中",
+    "利用中",
+    "启用中",
+    "營業中",
+    "营业中",
+    "営業中",
+    "稼働中",
+    "公開中",
+    "販売中",
+    "在职中",
+    "有効中",
+    "사용",
+    "운영",
+    "영업",
+    "판매",
+    "공개",
+];
+
 /// Whether a text, as the state of something, says by its form that this is under way.
 pub(super) fn is_doing(text: &str) -> bool {
     // Nearly every text is longer, or ends and begins otherwise.
@@ -84,6 +109,7 @@ pub(super) fn is_doing(text: &str) -> bool {
         return false;
     }
     names_doing(bytes)
+        || is_amid(text)
         || PROGRESS
             .iter()
             .any(|end| ends(bytes, end) && !begins(bytes, "no"))
@@ -91,6 +117,14 @@ pub(super) fn is_doing(text: &str) -> bool {
         || HANDED_IN
             .iter()
             .any(|state| state.len() == bytes.len() && begins(bytes, state))
+}
+
+/// Whether a text that nothing names a state says so: alone, `accepted` may be a word that something was done.
+pub(super) fn is_doing_alone(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    (DOING_BYTES_MIN..=STATE_BYTES_MAX).contains(&bytes.len())
+        && (names_doing(bytes) || is_amid(text) || ends(bytes, PROGRESS[0]))
+        && !begins(bytes, "no")
 }
 
 /// Whether a text is one word for what is being done: `rendering`, `ContainerCreating`, `backing-up`.
@@ -103,6 +137,17 @@ fn names_doing(text: &[u8]) -> bool {
         && !NOT_DOING
             .iter()
             .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// Whether a text is one word for what is being done in a language that says so at its end: `審査中`, `심사 중`.
+fn is_amid(text: &str) -> bool {
+    // Most texts are told by their last byte.
+    text.len() <= AMID_BYTES_MAX
+        && AMID.iter().any(|end| text.ends_with(end))
+        && text
+            .chars()
+            .all(|letter| letter == ' ' || letter.len_utf8() >= 3)
+        && !NOT_AMID.iter().any(|known| text.starts_with(known))
 }
 
 fn ends(text: &[u8], words: &str) -> bool {
@@ -134,6 +179,9 @@ mod tests {
             "on hold",
             "under_review",
             "Läuft",
+            "審査中",
+            "审核中",
+            "심사 중",
         ] {
             assert!(is_doing(state), "{state}");
         }
@@ -153,6 +201,10 @@ mod tests {
             "receivedness",
             "accept",
             "rewritten in progressive steps",
+            "使用中",
+            "稼働中",
+            "사용 중",
+            "心中有数",
         ] {
             assert!(!is_doing(other), "{other}");
         }

@@ -1,5 +1,5 @@
 //! Ordinary words of a result that say that what was asked about is under way: `Deployment is in progress.`, `Status: RUNNING`,
-//! `Building...`, `Your request is being processed.`
+//! `Building...`, `Your request is being processed.`, `The export has not finished yet.`, `0 of 3 replicas are ready`
 
 use std::sync::LazyLock;
 
@@ -32,14 +32,58 @@ enum Says {
     Link,
     UnderWay,
     Other,
+    Yet,
+    /// That there are more, if numbers stand around it.
+    Of,
 }
 
 static WORDS: LazyLock<Lexicon<Says>> = LazyLock::new(|| {
     let links = LINKS.iter().map(|words| (*words, Says::Link));
     let anywhere = ANYWHERE.iter().map(|words| (*words, Says::UnderWay));
     let others = OTHERS.iter().map(|words| (*words, Says::Other));
-    Lexicon::of(links.chain(anywhere).chain(others))
+    let to_be = [(" yet", Says::Yet), (" of ", Says::Of)];
+    Lexicon::of(links.chain(anywhere).chain(others).chain(to_be))
 });
+
+/// What is said to be not so yet of what is under way, and how those end of which not all are so, in lower case.
+const TO_BE: [&str; 18] = [
+    "approved",
+    "arrived",
+    "available",
+    "built",
+    "complete",
+    "completed",
+    "confirmed",
+    "delivered",
+    "deployed",
+    "done",
+    "finished",
+    "generated",
+    "processed",
+    "propagated",
+    "ready",
+    "reviewed",
+    "settled",
+    "started",
+];
+
+/// Words, in lower case, for what runs to come to an end, where what serves runs to serve on.
+const ENDING: [&str; 14] = [
+    "backup",
+    "build",
+    "crawl",
+    "deployment",
+    "execution",
+    "export",
+    "import",
+    "job",
+    "migration",
+    "pipeline",
+    "run",
+    "task",
+    "training",
+    "workflow",
+];
 
 /// Words that look like what is being done, in lower case.
 const THINGS: [&str; 4] = ["nothing", "something", "everything", "anything"];
@@ -80,39 +124,81 @@ fn names_what_is_done(text: &str) -> bool {
         && !THINGS.contains(&&*doing)
 }
 
-/// `Status: RUNNING`, `Job state = queued`: the name of a state, and one of those that have not ended.
+/// What is so when something has come to its end, in lower case.
+const ENDS: [&str; 5] = ["ready", "done", "finished", "complete", "completed"];
+
+/// `Status: RUNNING`, `Job state = queued`: the name of a state, and one of those that have not ended; `Ready: False`.
 fn labels_state(line: &str) -> bool {
     let labelled = line.split_once([':', '=']);
     labelled.is_some_and(|(label, state)| {
-        let state = state.trim().trim_end_matches('.');
-        names_state(label.trim()) && (is_state(state.as_bytes()) || is_doing(state))
+        let (label, state) = (label.trim(), state.trim().trim_end_matches('.'));
+        let is_no = || {
+            ["false", "no"]
+                .iter()
+                .any(|no| state.eq_ignore_ascii_case(no))
+        };
+        (names_state(label) && (is_state(state.as_bytes()) || is_doing(state)))
+            || (ENDS.iter().any(|end| label.eq_ignore_ascii_case(end)) && is_no())
     })
 }
 
 /// `Deployment is in progress.`, `Your request is being processed.`
 fn tells(text: &str) -> bool {
-    let (mut is_under_way, mut is_linked) = (false, false);
+    let (mut is_under_way, mut is_linked, mut is_other) = (false, false, false);
+    let (mut may_be_yet, mut may_be_short) = (false, false);
     for (says, _) in WORDS.found(text) {
         match says {
-            Says::Other => return false,
+            Says::Other => is_other = true,
             Says::UnderWay => is_under_way = true,
             Says::Link => is_linked = true,
+            Says::Yet => may_be_yet = true,
+            Says::Of => may_be_short = true,
         }
     }
-    is_under_way || (is_linked && links_state(&text.to_ascii_lowercase()))
+    let lower = || text.to_ascii_lowercase();
+    (may_be_yet && is_not_yet(&lower()))
+        || (!is_other
+            && (is_under_way
+                || (is_linked && links_state(&lower()))
+                || (may_be_short && is_short(&lower()))))
+}
+
+/// `The export has not finished yet`, `It isn't ready yet`: that it is not so yet.
+fn is_not_yet(text: &str) -> bool {
+    let is_sign = |letter: char| !letter.is_alphabetic() && letter != '\'';
+    let words = || text.split(is_sign).filter(|word| !word.is_empty());
+    let mut behind = words().skip_while(|word| *word != "not" && !word.ends_with("n't"));
+    behind.next().is_some()
+        && behind.any(|word| TO_BE.contains(&word))
+        && words().any(|word| word == "yet")
+}
+
+/// `0 of 3 replicas are ready`: fewer than all.
+fn is_short(text: &str) -> bool {
+    let words = || text.trim_end_matches('.').split(' ');
+    let numbers = words().zip(words().skip(1)).zip(words().skip(2));
+    let mut counts = numbers.filter_map(|((done, of), all)| {
+        let numbers = (done.parse::<u32>().ok()?, all.parse::<u32>().ok()?);
+        (of == "of").then_some(numbers)
+    });
+    let last = words().next_back().unwrap_or_default();
+    TO_BE.contains(&last) && counts.any(|(done, all)| done < all)
 }
 
 /// Whether a state that has not ended follows one of [`LINKS`].
 fn links_state(text: &str) -> bool {
     LINKS.iter().any(|link| {
         text.split_once(*link)
-            .is_some_and(|(_, said)| goes_on(said))
+            .is_some_and(|(what, said)| goes_on(what, said))
     })
 }
 
+/// Words among which that stands that is said to be running: `the job`, `build 77`.
+const SUBJECT_WORDS_MAX: usize = 2;
+
 /// Whether what is said behind `is` is a state that has not ended, or what is being done. That something is running may be how it
-/// should be.
-fn goes_on(said: &str) -> bool {
+/// should be, unless it runs to come to an end.
+fn goes_on(what: &str, said: &str) -> bool {
     let mut said = said;
     while let Some(rest) = NOW.iter().find_map(|now| said.strip_prefix(now)) {
         said = rest;
@@ -126,7 +212,11 @@ fn goes_on(said: &str) -> bool {
         .next()
         .unwrap_or_default()
         .trim();
-    is_state(state.as_bytes()) && !matches!(state, "running" | "waiting" | "scheduled")
+    let ends = || {
+        let mut words = what.split(' ').take(SUBJECT_WORDS_MAX);
+        state == "running" && words.any(|word| ENDING.contains(&word))
+    };
+    is_state(state.as_bytes()) && (!matches!(state, "running" | "waiting" | "scheduled") || ends())
 }
 
 #[cfg(test)]
@@ -149,6 +239,11 @@ mod tests {
             "The job is currently pending.",
             "The export is queued.",
             "Please wait.",
+            "The export has not finished yet.",
+            "It isn't ready yet; the report is not yet built.",
+            "0 of 3 replicas are ready",
+            "Job 77 is running",
+            "Ready: False",
             "Not ready? Check back in a minute: the report is being made.",
         ] {
             let expected = !text.starts_with("Not ");
@@ -168,6 +263,11 @@ mod tests {
             "He was thinking about it... and left.",
             "The being of things is processed.",
             "It is a matter of being polite.",
+            "Nobody has found it yet.",
+            "He has not come yet.",
+            "3 of 3 replicas are ready",
+            "2 of the replicas are ready",
+            "Ready: True",
         ] {
             assert!(!says_so(text), "{text}");
         }
