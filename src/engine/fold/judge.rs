@@ -88,9 +88,11 @@ impl Judged<'_> {
         }
     }
 
-    /// How many repeats fewer it takes: what was waited for until no time was left was asked for before.
+    /// How many repeats fewer it takes: what was waited for until no time was left was asked for before. Of a single pause that
+    /// was too long, nothing was asked for in the midst.
     pub(crate) fn calls_less(&self) -> u32 {
-        let waits_on = self.waiting.waited_ns > 0 && !self.waiting.patient && !self.pending;
+        let waiting = &self.waiting;
+        let waits_on = waiting.waited_ns > waiting.gap_ns && !waiting.patient && !self.pending;
         u32::from(waits_on)
     }
 

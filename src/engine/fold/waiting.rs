@@ -90,9 +90,11 @@ impl Waiting {
             };
         }
         let pauses = before.is_own || waiting.follows_pause(fold, judged, before.mark);
+        // What fails in a way that does not pass by itself fails again, however long nothing is done about it.
+        let may_rest = pauses && (judged.transient || !judged.fails_in_words());
         // Who looks at a gauge that moves does not wait for it to come to something.
         if fold.watches(judged, before.mark, pauses)
-            || (pauses && fold.rested(judged, before.mark.start_ns, settings))
+            || (may_rest && fold.rested(judged, before.mark.start_ns, settings))
         {
             return waiting.and_has_time();
         }
