@@ -5,6 +5,7 @@
 
 pub(super) mod amount;
 mod batch;
+pub(crate) mod blanks;
 pub(crate) mod control;
 mod copying;
 mod deed;

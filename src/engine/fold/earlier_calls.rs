@@ -1,12 +1,13 @@
 //! A call beside those before it: whether the same was asked, by whom, and in which words. The newest calls are what is looked at.
 
-use super::Fold;
 use super::amount::without_amounts;
 use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::{differ_in_options, relation};
 use super::tags::Tag;
+use super::{Fold, name_of};
+use crate::engine::tool_name;
 
 /// From so many equal calls among the newest ones on, another agent that makes it does not begin anew.
 const FIRSTS_MAX: usize = 9;
@@ -57,6 +58,14 @@ impl Fold {
         let (same, mut others) = of_tool.partition::<Vec<_>, _>(|mark| mark.key() == judged.key);
         others.retain(|mark| relation(&mark.sample, sample).is_in_other_words());
         judged.key.is_some() && same.len() == 1 && others.is_empty()
+    }
+
+    /// The newest call that did not merely take what the agent thinks.
+    pub(crate) fn newest_but_thoughts(&self) -> Option<&CallMark> {
+        let thinks = |mark: &CallMark| {
+            name_of(&self.tools, mark.tool).is_some_and(|tool| tool_name::thinks(tool))
+        };
+        self.recent.iter().rev().find(|mark| !thinks(mark))
     }
 
     /// Whether a tool brought something new among the newest calls.

@@ -10,12 +10,11 @@ use crate::engine::warning::Rule;
 
 use super::Fold;
 use super::batch::are_of_one_form;
-use super::handed_text::hands_over;
 use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
-use super::question::numbers::{counts_up, differ_in_id, names_file, turns_pages};
-use super::question::{Relation, names_others, relation, words};
+use super::question::numbers::counts_up;
+use super::question::{names_others, relation, words};
 use super::unrelated_failure::is_file;
 
 /// Repeats among the newest thirteen calls from which they are most of what a run does. An agent that goes through cases and
@@ -45,9 +44,6 @@ const LISTED_FAILURES_MIN: u64 = 8;
 
 /// Calls in a row that only try again.
 const TRIES_MAX: usize = 3;
-
-/// Blanks in a row, each for another page of a file, before one that is drawn in vain.
-const PAGES_BLANK_MIN: usize = 9;
 
 impl Fold {
     /// Number of the newest call since which a repeat weighs less: one that brought something new, or did something without a
@@ -256,46 +252,6 @@ impl Fold {
             })
         };
         (1..STANDS_MAX).contains(&equal.count()) && (moved(key) || another_moved())
-    }
-
-    /// Whether the tool drew a blank lately when it was asked for the same in other words, for another page, or for number after
-    /// number. A phrase in the place of another is another question where something was done about the blank, such as to write it
-    /// down, and so is a text that is handed over. Of a tool that looks for faults, a blank is what was hoped for.
-    pub(crate) fn drew_blank_before(&self, judged: &Judged<'_>) -> bool {
-        let sample = judged.call.input.sample();
-        let since_deed = judged.number.saturating_sub(self.totals.acted_at + 1) as usize;
-        let newest = self.recent.iter().rev().enumerate();
-        let mut blanks = newest
-            .filter(|(_, mark)| mark.tool == judged.tool_hash && mark.outcome == Outcome::Empty);
-        let counts_on = || self.counts_on(judged);
-        judged.outcome == Outcome::Empty
-            && !tool_name::looks_for_faults(judged.tool)
-            && blanks.any(|(back, mark)| match relation(&mark.sample, sample) {
-                Relation::Reworded => true,
-                Relation::Numbered => turns_pages(&mark.sample, sample) || counts_on(),
-                Relation::Rephrased => back < since_deed && !hands_over(judged),
-                Relation::Other => false,
-            })
-    }
-
-    /// Whether the newest call of the tool drew a blank, and differs from this one in numbers alone, which are no ids. Of a file,
-    /// each page is another thing, of which many in a row may lack what is looked for.
-    fn counts_on(&self, judged: &Judged<'_>) -> bool {
-        let sample = judged.call.input.sample();
-        let least = if names_file(sample) {
-            PAGES_BLANK_MIN
-        } else {
-            1
-        };
-        let newest = || self.recent.of_tool(judged.tool_hash).take(least);
-        let later = newest().map(|mark| &*mark.sample);
-        let later = std::iter::once(sample).chain(later);
-        let is_blank = |(mark, later): (&CallMark, &str)| {
-            mark.outcome == Outcome::Empty
-                && relation(&mark.sample, later) == Relation::Numbered
-                && !differ_in_id(&mark.sample, later)
-        };
-        newest().count() == least && newest().zip(later).all(is_blank)
     }
 
     /// Whether a call that failed so often, and those of the tool before it, go through a list, each about the next number, of

@@ -94,6 +94,17 @@ pub(crate) fn names_others(left: &str, right: &str, values_min: usize) -> bool {
         && (values_min <= 1 || values(left, right).count() >= values_min)
 }
 
+/// Whether all that differs between two questions are names, of which they have none in common: whoever looks for one person or
+/// product after the other.
+pub(crate) fn asks_for_other_names(left: &str, right: &str) -> bool {
+    let mut values = values(left, right).peekable();
+    let are_others = |(left, right): (&str, &str)| {
+        let [left, right] = [left, right].map(|value| words(value).collect::<Vec<_>>());
+        are_names(&left) && are_names(&right) && shared(&left, &right).0 == 0
+    };
+    values.peek().is_some() && values.all(are_others)
+}
+
 /// Whether what differs between two questions is options alone, `-v` or `-x`, which say how something is done and not to what.
 pub(crate) fn differ_in_options(left: &str, right: &str) -> bool {
     let mut only = Only::default();

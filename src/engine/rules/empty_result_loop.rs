@@ -15,7 +15,9 @@
 //! and so does what it finds of another thing in the same form, or a new result of any tool where the question is another one;
 //! questions about other things (another table, another
 //! user in one frame, an id) do not count together, nor do texts that are handed over to be judged, or those in wholly other
-//! words between which something was done; other numbers count, but for pages, only behind one that found nothing (nine, where
+//! words between which something was done; where a question has no words in common with any of those before it, five are needed,
+//! and ten where it asks for other names (`Sony WH-1000XM5`, `Ava Meier`); where something new was found between each two, as
+//! by who turns and looks, it does not count; other numbers count, but for pages, only behind one that found nothing (nine, where
 //! they are pages of a file); several empty answers to one model answer count once, five are needed where the tool found
 //! something among the newest calls or the arguments were not recorded, a call that gave nothing at all and did not even say so
 //! (a note-taking tool, a shell's `mkdir`) may not have looked for anything, a result that says that it is still under way is
@@ -23,6 +25,7 @@
 //! since, and counts only where it looks at the same thing again.
 
 use crate::engine::fold::Fold;
+use crate::engine::fold::blanks::Blank;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::outcome::Outcome;
 use crate::engine::policy::Policy;
@@ -47,7 +50,11 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let found_before = policy.progress_aware && fold.found_lately(tool);
     let asked_before = fold.asked_before(judged);
-    let drew_blank = policy.progress_aware && fold.drew_blank_before(judged);
+    let blank = if policy.progress_aware && !asked_before {
+        fold.blank_before(judged)
+    } else {
+        Blank::Again
+    };
     let (news_at, turn_at) = (fold.totals.news_at, fold.totals.turn_at);
     let changed_at = news_at.max(fold.totals.acted_at);
     let tally = fold.tallies.of(RULE, tool);
@@ -62,7 +69,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     // Unknown questions may be about other things each.
     tally.moved |= judged.key.is_none() || (tally.count == 0 && found_before);
     // Several questions, each about another thing: that one has no answer tells nothing of the next.
-    if policy.progress_aware && tally.count > 0 && !asked_before && !drew_blank {
+    if policy.progress_aware && tally.count > 0 && blank == Blank::Apart {
         return None;
     }
     if policy.progress_aware && tally.has_counted_round(judged) {
@@ -70,5 +77,14 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     tally.add(judged);
     let calls = settings.calls_moving.filter(|_| tally.moved);
-    (tally.count >= calls.unwrap_or(settings.calls)).then(|| Finding::of_calls(tally, tool, judged))
+    let of_question = blank.calls(settings.calls, settings.calls_moving);
+    if tally.count < calls.unwrap_or(settings.calls).max(of_question) {
+        return None;
+    }
+    let finding = Finding::of_calls(tally, tool, judged);
+    let is_excused = policy.progress_aware
+        && asked_before
+        && fold.looks_elsewhere(judged)
+        && fold.excuses(true, judged);
+    (!is_excused).then_some(finding)
 }

@@ -7,7 +7,7 @@
 //! error. Nine calls in a row, of those that were not made lately, that were each made twice before in this turn and brought
 //! the same, in whatever order, and nothing new came up meanwhile. Six calls, of which the first clicks or presses something,
 //! behind which the page is the same as before them. A plan (`TodoWrite`, `update_plan`) that is written nine times with no
-//! other call in between, or a text of one name (`write_file`, `save_report`) that is written in other words six times more,
+//! other call in between but to think (`think`), or a text of one name (`write_file`, `save_report`) that is written in other words six times more,
 //! with no call in between but to look at it.
 //!
 //! # Why it matters
@@ -22,7 +22,8 @@
 //! itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a word but its exit code; after one of
 //! these, one call more is needed. Where other tools bring something new between its calls, more are needed, and so they are for
 //! misses of a tool that found something lately. What another agent or worker asked is a new question to this one. A question
-//! about another thing that finds nothing counts for nothing. Where arguments were not recorded, as many calls are needed as
+//! about another thing that finds nothing counts for nothing, and of questions that have no words in common, as many are needed as in
+//! `empty_result_loop`. Where arguments were not recorded, as many calls are needed as
 //! beside news, and mere acknowledgements count for nothing. Where each call asks for another thing, and for the second time
 //! only, as who waits for several jobs does, one more is needed (three, where results of more than 64 bytes may have been
 //! forgotten), and so it is where other calls fail alike, which may be about other things. Tests that fail, of which others
@@ -38,6 +39,7 @@
 
 use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
+use crate::engine::fold::blanks::Blank;
 use crate::engine::fold::fruitless::is_at_place;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::outcome::Outcome;
@@ -94,8 +96,13 @@ fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
         fold.tallies.end(RULE, tool);
         return None;
     }
+    let blank = if asked.before {
+        Blank::Again
+    } else {
+        fold.blank_before(judged)
+    };
     // How often it is asked for is counted call by call: there may be several things to wait for.
-    if judged.pending || judged.moves || !counts(fold, judged, &asked, settings) {
+    if judged.pending || judged.moves || !counts(fold, judged, &asked, blank, settings) {
         return None;
     }
     let tally = fold.tallies.of(RULE, tool);
@@ -108,7 +115,8 @@ fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
     let less_sure = tally.weak || fails_elsewhere;
     let needed = calls
         .unwrap_or(settings.calls)
-        .saturating_add(less_sure.into());
+        .saturating_add(less_sure.into())
+        .max(blank.calls(settings.calls, settings.calls_moving));
     let excused = count < needed
         || (count < needed.saturating_add(once_more(judged)) && fold.asks_each_once_more(judged))
         || fold.excuses(moved, judged)
@@ -130,8 +138,11 @@ const WRITTEN: u32 = 2;
 fn merely_words(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> Option<Finding> {
     let tool = judged.tool_hash;
     let plans = judged.call.manner == Manner::Plans;
-    let before = fold.recent.back();
-    let goes_on = !plans || before.is_some_and(|mark| mark.tool == tool);
+    // Whoever thinks about the plan does nothing else.
+    let goes_on = !plans
+        || fold
+            .newest_but_thoughts()
+            .is_some_and(|mark| mark.tool == tool);
     if !goes_on {
         fold.tallies.end(RULE, tool);
     }
@@ -236,7 +247,13 @@ fn stands_aside(fold: &Fold, judged: &Judged<'_>, asked: &Asked) -> bool {
 }
 
 /// Counts a call that brought nothing new, if it tells of a standstill.
-fn counts(fold: &mut Fold, judged: &Judged<'_>, asked: &Asked, settings: &ToolCounts) -> bool {
+fn counts(
+    fold: &mut Fold,
+    judged: &Judged<'_>,
+    asked: &Asked,
+    blank: Blank,
+    settings: &ToolCounts,
+) -> bool {
     let tool = judged.tool_hash;
     fold.begin_anew(RULE, tool, judged);
     let (written_at, news_at) = (fold.totals.write_at, fold.totals.news_at);
@@ -246,7 +263,6 @@ fn counts(fold: &mut Fold, judged: &Judged<'_>, asked: &Asked, settings: &ToolCo
         _ => fold.changed_at(judged),
     };
     let is_miss = fold.found_lately(tool) && asked.is_another();
-    let drew_blank = fold.drew_blank_before(judged);
     let step_at = fold.step_before(judged);
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
@@ -263,7 +279,7 @@ fn counts(fold: &mut Fold, judged: &Judged<'_>, asked: &Asked, settings: &ToolCo
         // An old result of new arguments may be an acknowledgement; only the same question again shows a standstill.
         Outcome::Stale if asked.is_another() => return false,
         Outcome::Stale if step_at.is_some_and(|at| tally.number >= at) => return false,
-        Outcome::Empty if !asked.before && !drew_blank => return false,
+        Outcome::Empty if blank == Blank::Apart => return false,
         _ if tally.has_counted_round(judged) => return false,
         Outcome::Failed if judged.result.is_some_and(|result| tally.see(result)) => {
             // Another error is news, such as one test less that fails: the count starts with it.
