@@ -285,6 +285,14 @@ pub(crate) fn signs_among_words(text: &str) -> usize {
     signs.count()
 }
 
+/// Whether a word of a text is the first one of a sentence.
+fn begins_sentence(text: &str, word: &str) -> bool {
+    let start = word.as_ptr() as usize - text.as_ptr() as usize;
+    let before = text.get(..start).unwrap_or_default();
+    let before = before.trim_end_matches([' ', '"', '(', '*', '#', '-']);
+    before.is_empty() || before.ends_with(['.', '!', '?', ':', '\n'])
+}
+
 /// The set of a text's words, lower case, by hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Words(pub(crate) BoundedVec<u32, WORDS_MAX>);
@@ -293,10 +301,27 @@ impl Words {
     /// The words of a text that have at least so many letters, each once, at most [`WORDS_MAX`]. A sign that is taken for a word
     /// is long enough.
     pub(crate) fn of(text: &str, letters_min: usize) -> Self {
+        Self::of_which(text, letters_min, |_| false)
+    }
+
+    /// The same with shorter words that are written as names are: `SAP`, `UK`, and, but for the first word of a sentence, `Ulm`.
+    pub(crate) fn and_names_of(text: &str, letters_min: usize) -> Self {
+        let is_name = |word: &str| {
+            let mut letters = word.chars();
+            let begins = letters.next().is_some_and(char::is_uppercase);
+            let mut rest = letters.peekable();
+            begins
+                && rest.peek().is_some()
+                && (rest.all(char::is_uppercase) || !begins_sentence(text, word))
+        };
+        Self::of_which(text, letters_min, is_name)
+    }
+
+    fn of_which(text: &str, letters_min: usize, is_name: impl Fn(&str) -> bool) -> Self {
         let mut hashes = BoundedVec::default();
         for (word, writing) in words(text) {
             let letters = word.chars().take(letters_min).count();
-            if writing != Writing::Alone && letters < letters_min {
+            if writing != Writing::Alone && letters < letters_min && !is_name(word) {
                 continue;
             }
             let hash = stable(&[word.to_lowercase().as_bytes()]) as u32;
@@ -336,6 +361,21 @@ mod tests {
             ("найди на реке водоворот", 3),
             ("für die Bücher", 1),
             ("नदी में भँवर खोजो", 2),
+        ] {
+            assert_eq!(words(text), expected, "{text}");
+        }
+    }
+
+    /// Given names that are short, they are among the words of an errand; other short words are not.
+    #[test]
+    fn short_names_are_words() {
+        let words = |text| Words::and_names_of(text, 4).0.len();
+        for (text, expected) in [
+            ("results of SAP and BMW", 1 + 2),
+            ("museums in Ulm", 1 + 1),
+            ("The UK. Its tax is low. I am a", 1),
+            ("Go on. Use it", 0),
+            ("der Weg an der Ems", 2),
         ] {
             assert_eq!(words(text), expected, "{text}");
         }

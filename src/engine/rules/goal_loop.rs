@@ -2,8 +2,8 @@
 //!
 //! # What it sees
 //! Five of the newest instructions to one agent (its own input, or what it was handed) whose sets of words are nearly equal
-//! (Jaccard at least 0.37, of words of four letters and more, since shorter ones join others in any errand, and of single signs
-//! of Chinese, Korean and katakana), or four of which the words of the newest are three fifths of both; or the same call four
+//! (Jaccard at least 0.37, of words of four letters and more, since shorter ones join others in any errand, but for those that are
+//! written as names, `SAP` and `Ulm`, and of single signs of Chinese, Korean and katakana), or four of which the words of the newest are three fifths of both; or the same call four
 //! times among the newest twelve, under at least three instructions, even if its results differ: the page scrolled down once
 //! more, whatever is asked for.
 //!
@@ -129,7 +129,7 @@ fn is_errand(agent: &AgentSpan, asked: &Instruction) -> bool {
 }
 
 fn instruction(event: &Event, agent: &AgentSpan) -> Option<Instruction> {
-    let words = Words::of(agent.instruction()?, WORD_LETTERS_MIN);
+    let words = Words::and_names_of(agent.instruction()?, WORD_LETTERS_MIN);
     (words.0.len() >= WORDS_MIN).then(|| Instruction {
         agent: text_hash(&agent.name),
         words,
