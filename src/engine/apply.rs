@@ -47,15 +47,17 @@ impl Fold {
         self.note_call(&judged, policy);
         judged.waiting = Waiting::of(self, &judged, own);
         judged.similar = rules::similar_group(self, &judged, own);
-        self.speech.hush();
+        if !self.is_beside_talk(&judged) {
+            self.speech.hush();
+        }
         self.note_missing(call);
         self.note_work(&judged);
         let findings = rules::of_tool_call(self, &judged, own);
         if judged.settings.exempt {
             return self.keep(findings, Some(call), own);
         }
-        self.control
-            .note_result(policy.progress_aware && self.brings_news(&judged));
+        let tells = policy.progress_aware && !self.is_beside_ring(&judged);
+        self.control.note_result(tells && self.brings_news(&judged));
         self.recover_by_call(&judged, policy);
         self.keep(findings, Some(call), own);
         self.remember(judged);

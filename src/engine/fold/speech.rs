@@ -125,9 +125,17 @@ pub(crate) struct Said {
     /// that say the same, that of the first.
     pub(crate) text: u64,
     pub(crate) end_ns: u64,
+    /// Hash of the agent's name; 0 where it is not known.
+    pub(crate) agent: u64,
 }
 
 impl Speech {
+    /// Whether all that was said lately was said by agents that are known, and none of them is this one.
+    pub(crate) fn is_of_others(&self, agent: u64) -> bool {
+        let is_other = |said: &Said| said.agent != 0 && said.agent != agent;
+        agent != 0 && !self.said.is_empty() && self.said.iter().all(is_other)
+    }
+
     /// A tool call or a user message ends a stretch of text.
     pub(crate) fn hush(&mut self) {
         if !self.said.is_empty() {

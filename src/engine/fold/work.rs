@@ -48,6 +48,29 @@ impl Work {
 }
 
 impl Fold {
+    /// Whether a call is that of an agent that works by itself beside others that talk: nobody hands over to anybody.
+    pub(crate) fn is_beside_talk(&self, judged: &Judged<'_>) -> bool {
+        self.control.last.is_none() && self.speech.is_of_others(judged.agent)
+    }
+
+    /// Whether a call is that of an agent that neither gave nor got control lately, beside others that hand it on by tools of their
+    /// own: what it finds does not get them on.
+    pub(crate) fn is_beside_ring(&self, judged: &Judged<'_>) -> bool {
+        let control = &self.control;
+        if judged.agent == 0 || !control.giver_said || control.bounces == 0 {
+            return false;
+        }
+        let is_other = |name: &Text| text_hash(name) != judged.agent;
+        !judged.call.hands_off
+            && control.holder.as_ref().is_none_or(is_other)
+            && control
+                .last
+                .as_ref()
+                .is_none_or(|(giver, _)| is_other(giver))
+            && control.trail.iter().all(|hop| hop.to != judged.agent)
+            && self.recent.iter().any(|mark| mark.hands_off)
+    }
+
     /// Counts a call for its agent.
     pub(crate) fn note_work(&mut self, judged: &Judged<'_>) {
         if judged.call.hands_off || judged.is_exempt() {

@@ -18,7 +18,8 @@
 //! begins anew where another agent has said a new text of at least 24 words since, as who is asked to go on does.
 //! Texts of fewer than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans
 //! report is one. Where several agents talk, the cosine must be 0.95, and one turn more is needed where the newest was not heard
-//! before word for word: a reviewer says much the same of each version. Who is asked of another thing, in the same words around
+//! before word for word: a reviewer says much the same of each version. What other agents do, to whom nothing is handed, ends
+//! nothing, but three turns more are needed, and only texts count that were heard word for word. Who is asked of another thing, in the same words around
 //! it, begins anew: a judge has few answers. Shorter answers to a user may be polite words for what was done, and an answer behind
 //! a tool call that brought something new tells of that.
 
@@ -41,6 +42,9 @@ const ALIKE: f64 = 0.85;
 
 /// Names under which telemetry shows what a person says.
 const USERS: [&str; 2] = ["user", "human"];
+
+/// Repeats more that it takes where other agents work meanwhile: who leads them may have few words for each step.
+const BESIDE_OTHERS_MORE: u32 = 3;
 
 /// The same where several agents talk, and answer each other in each other's words.
 const ALIKE_AMONG_OTHERS: f64 = 0.95;
@@ -113,6 +117,7 @@ fn hear(
     let said = Said {
         text: first.unwrap_or(own),
         end_ns: call.end_ns,
+        agent,
     };
     let is_unheard = fold.speech.say(said, own);
     if is_unheard && policy.progress_aware {
@@ -147,13 +152,22 @@ fn count_repeats<'f>(
         tally.clear();
         tally.round = silences;
     }
+    // Calls within the stretch are those of others.
+    tally.note_news(number);
+    if tally.moved && heard.is_unheard {
+        return None;
+    }
     // Said in other words it is another text: only one that stays the same may be somebody's closing words.
     tally.see(own);
     tally.add_span(call.span, call.start_ns);
     tally.number = number;
     let found = if tally.seen.len() > 1 {
         // That a sketch takes two texts for alike may be chance.
-        let more = u32::from(heard.among_others && heard.is_unheard);
+        let more = if tally.moved {
+            BESIDE_OTHERS_MORE
+        } else {
+            u32::from(heard.among_others && heard.is_unheard)
+        };
         tally.count >= settings.turns.saturating_add(more)
     } else {
         barren && tally.count >= settings.turns_alone

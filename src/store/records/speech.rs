@@ -44,6 +44,8 @@ struct SaidRecord {
     text: u64,
     #[prost(fixed64, tag = "2")]
     end_ns: u64,
+    #[prost(fixed64, tag = "3")]
+    agent: u64,
 }
 
 impl TablesWriter {
@@ -63,9 +65,17 @@ impl TablesWriter {
             instructions: *instructions,
             said: said
                 .iter()
-                .map(|Said { text, end_ns }| SaidRecord {
-                    text: *text,
-                    end_ns: *end_ns,
+                .map(|said| {
+                    let Said {
+                        text,
+                        end_ns,
+                        agent,
+                    } = *said;
+                    SaidRecord {
+                        text,
+                        end_ns,
+                        agent,
+                    }
                 })
                 .collect(),
             silences: *silences,
@@ -108,6 +118,7 @@ impl TablesReader {
         let said = |said: SaidRecord| Said {
             text: said.text,
             end_ns: said.end_ns,
+            agent: said.agent,
         };
         Ok(Speech {
             asked: record
