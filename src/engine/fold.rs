@@ -206,6 +206,7 @@ impl Fold {
             hands_off: call.hands_off,
             may_act,
             retells: judged.retells,
+            denies: judged.denies,
             gap_ns: judged.waiting.gap_ns,
             waited_ns: judged.waiting.waited_ns,
             asked: self.speech.instructions,

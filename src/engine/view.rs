@@ -240,12 +240,12 @@ impl Fold {
         kept.agent.as_ref().or(only)
     }
 
-    /// Whether the calls of a warning fail, by the newest of them; where that lies too far back, by whether another warning of
-    /// the same calls is about failures. `None` where nothing is known of it.
+    /// Whether the calls of a warning fail, or are answered by a no, by the newest of them; where that lies too far back, by
+    /// whether another warning of the same calls is about failures. `None` where nothing is known of it.
     pub(super) fn fails(&self, kept: &Kept) -> Option<bool> {
         let is_part = |mark: &&CallMark| mark.key() == Some(kept.group) || mark.tool == kept.group;
         let newest = self.recent.iter().rev().find(is_part);
-        let told = newest.map(|mark| mark.outcome == Outcome::Failed);
+        let told = newest.map(|mark| mark.outcome == Outcome::Failed || mark.denies);
         told.or_else(|| {
             let about_failures = |other: &&Kept| {
                 other.incident == kept.incident

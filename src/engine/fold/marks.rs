@@ -56,6 +56,7 @@ pub(crate) struct CallMark {
     pub(crate) may_act: bool,
     /// As in [`Judged`](super::judge::Judged).
     pub(crate) retells: bool,
+    pub(crate) denies: bool,
     /// As in [`Waiting`](super::waiting::Waiting).
     pub(crate) gap_ns: u64,
     pub(crate) waited_ns: u64,

@@ -210,6 +210,7 @@ mod tests {
             hands_off: false,
             may_act: false,
             retells: false,
+            denies: false,
             gap_ns: 0,
             waited_ns: 0,
             asked: 0,

@@ -9,6 +9,7 @@
 //!
 //! # What to try
 //! Say in both agents' instructions who owns this kind of task, or forbid handing back without a result.
+//! Where one errand is sent out again and again, change the plan.
 //!
 //! # When it stays silent
 //! When something new came up in between: a new tool result, an answer that differs from the agent's earlier ones, a turn of

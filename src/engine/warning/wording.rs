@@ -94,7 +94,7 @@ pub(crate) fn why_it_matters(kept: &Kept, fails: Option<bool>) -> &'static str {
         Rule::CostSpike => "A prompt that has grown out of hand shows here first.",
         Rule::CostBudgetExceeded => "The budget is what was agreed for a run.",
         Rule::HandoffBounce => {
-            "Each agent takes the other one for responsible; nobody works on the task."
+            "Each agent takes the other one for responsible, or one sends the same errand again and again: the task gets no further."
         }
         Rule::ToolLimit
         | Rule::DuplicateCall
@@ -146,7 +146,7 @@ pub(crate) fn what_to_try(kept: &Kept, fails: Option<bool>) -> &'static str {
         }
         (Rule::CostBudgetExceeded, _) => "Stop the run, or raise its budget if it is worth it.",
         (Rule::HandoffBounce, _) => {
-            "Say in both agents' instructions who owns this kind of task, or forbid handing back without a result."
+            "Say in both agents' instructions who owns this kind of task, or forbid handing back without a result; where one errand is sent out again, change the plan."
         }
         (
             Rule::ToolLimit
@@ -167,13 +167,13 @@ pub(crate) fn what_to_try(kept: &Kept, fails: Option<bool>) -> &'static str {
 fn standstill(severity: Severity, fails: bool) -> &'static str {
     match (severity, fails) {
         (Severity::Critical, true) => {
-            "Stop the run, or mend the cause that the error names: tried again as it is, the call will fail again."
+            "Stop the run, or mend the cause that the answer names: tried again as it is, the call will be answered the same."
         }
         (Severity::Critical, false) => {
             "Stop the run, or give the agent what it lacks: the earlier result, a decision, or a tool that waits."
         }
         (_, true) => {
-            "Mend the cause that the error names, or tell the agent that this call cannot succeed and what it may do instead."
+            "Mend the cause that the answer names, or tell the agent that this call cannot succeed and what it may do instead."
         }
         (_, false) => {
             "Give the agent the earlier result, or say what it may do when the result does not help. If it waits for something, let it wait in the tool instead of asking again."

@@ -50,6 +50,8 @@ pub(super) struct CallMarkRecord {
     may_act: bool,
     #[prost(bool, tag = "19")]
     retells: bool,
+    #[prost(bool, tag = "20")]
+    denies: bool,
 }
 
 impl TablesWriter {
@@ -74,6 +76,7 @@ impl TablesWriter {
             hands_off,
             may_act,
             retells,
+            denies,
             gap_ns,
             waited_ns,
             asked,
@@ -90,6 +93,7 @@ impl TablesWriter {
             hands_off: *hands_off,
             may_act: *may_act,
             retells: *retells,
+            denies: *denies,
             sketch: *sketch,
             trend: trend.as_deref().map(trend_record),
             result: mark.result(),
@@ -126,6 +130,7 @@ impl TablesReader {
             hands_off: record.hands_off,
             may_act: record.may_act,
             retells: record.retells,
+            denies: record.denies,
             gap_ns: record.gap_ns,
             waited_ns: record.waited_ns,
             asked: record.asked,
