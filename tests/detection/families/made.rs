@@ -126,6 +126,11 @@ impl Made {
         self.clock_ms += seconds as u64 * 1_000;
     }
 
+    /// From now on the time between two steps is what is paused, and half a second.
+    pub(super) fn steady(&mut self) {
+        self.pace_ms = 1;
+    }
+
     /// From now on the next steps are this agent's.
     pub(super) fn as_agent(&mut self, agent: &'static str) {
         self.agent = agent;

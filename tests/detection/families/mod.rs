@@ -14,6 +14,7 @@ mod inquiries;
 mod lookalikes;
 mod loops;
 mod made;
+mod pauses;
 mod plants;
 mod repairs;
 mod scores;
@@ -55,6 +56,7 @@ fn all_loops() -> Vec<loops::Loop> {
         inquiries::LOOPS,
         complaints::LOOPS,
         anew::LOOPS,
+        pauses::LOOPS,
     ]
     .concat()
 }
@@ -78,6 +80,7 @@ fn all_work() -> Vec<lookalikes::Work> {
         inquiries::WORK,
         complaints::WORK,
         anew::WORK,
+        pauses::WORK,
     ]
     .concat()
 }
