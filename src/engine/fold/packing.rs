@@ -30,6 +30,10 @@ const USUAL_BYTES: usize = 4 * 1024;
 
 impl Packed {
     pub(crate) fn of(fold: &Fold) -> Self {
+        // That of every run whose window has not been full yet.
+        if *fold == Fold::default() {
+            return Self::default();
+        }
         let bytes = Bytes(Vec::with_capacity(USUAL_BYTES));
         let bytes = postcard::serialize_with_flavor(fold, bytes);
         let bytes = bytes.expect("all lists of a fold know how long they are");
