@@ -24,12 +24,13 @@ impl Fold {
             return false;
         }
         let sample = judged.call.input.sample();
-        let looks_at_it = |mark: &&CallMark| !mark.may_act && name_the_same(&mark.sample, sample);
+        let own = Named::of(sample);
+        let looks_at_it = |mark: &&CallMark| !mark.may_act && own.is_named_in(&mark.sample);
         let before = self.recent.iter().rev().find(|mark| !looks_at_it(mark));
         before.is_some_and(|mark| {
             mark.tool == judged.tool_hash
                 && mark.asked == self.speech.instructions
-                && name_the_same(&mark.sample, sample)
+                && own.is_named_in(&mark.sample)
                 && relation(&mark.sample, sample) != Relation::Numbered
         })
     }
@@ -45,18 +46,30 @@ impl Fold {
     }
 }
 
-/// Whether the arguments of two calls name the same text.
-fn name_the_same(left: &str, right: &str) -> bool {
-    NAMES.iter().any(|name| {
-        let named = |sample| value_of(sample, name);
-        named(left).is_some_and(|text: &str| named(right) == Some(text))
-    })
-}
+/// Which text arguments name: for each of the [`NAMES`], the text of the first one of which the name ends so.
+struct Named<'s>([Option<&'s str>; NAMES.len()]);
 
-/// The text of the first argument of which the name ends so.
-fn value_of<'s>(sample: &'s str, name: &str) -> Option<&'s str> {
-    let mut named = members(sample).filter(|member| member.name.ends_with(name));
-    named
-        .find(|member| !member.value.is_empty())
-        .map(|member| member.value)
+impl<'s> Named<'s> {
+    fn of(sample: &'s str) -> Self {
+        let mut named = [None; NAMES.len()];
+        for member in members(sample).filter(|member| !member.value.is_empty()) {
+            for (known, name) in named.iter_mut().zip(NAMES) {
+                if known.is_none() && member.name.ends_with(name) {
+                    *known = Some(member.value);
+                }
+            }
+        }
+        Self(named)
+    }
+
+    /// Whether other arguments name the same text.
+    fn is_named_in(&self, sample: &str) -> bool {
+        let names_any = self.0.iter().any(Option::is_some);
+        names_any && {
+            let pairs = self.0.iter().zip(Named::of(sample).0);
+            pairs
+                .into_iter()
+                .any(|(own, other)| own.is_some() && *own == other)
+        }
+    }
 }

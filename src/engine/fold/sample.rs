@@ -25,14 +25,15 @@ pub(super) struct Member<'s> {
 
 /// The members of all objects in a sample, in their order.
 pub(super) fn members(sample: &str) -> impl Iterator<Item = Member<'_>> {
-    const MARK: &str = "\":";
-    let mut marks = sample.match_indices(MARK);
+    let colons = sample.match_indices(':').map(|(at, _)| at);
+    let mut marks = colons.filter(|at| sample[..*at].ends_with('"'));
     // Where the newest value ends: a mark before that is a part of it.
     let mut taken = 0;
     iter::from_fn(move || {
-        let (end, _) = marks.find(|(at, _)| *at >= taken)?;
-        let name = sample[taken..end].rsplit('"').next().unwrap_or_default();
-        let behind = end + MARK.len();
+        let colon = marks.find(|colon| *colon > taken)?;
+        let name = sample[taken..colon - 1].rsplit('"').next();
+        let name = name.unwrap_or_default();
+        let behind = colon + 1;
         let rest = &sample[behind..];
         let place = if let Some(text) = rest.strip_prefix('"') {
             behind + 1..behind + 1 + text_bytes(text)
