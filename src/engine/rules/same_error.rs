@@ -119,13 +119,14 @@ fn observe_form(
     calls: u32,
 ) -> Option<Finding> {
     let sample = judged.call.input.sample();
-    let own = form(sample);
-    let before = fold.recent.of_tool(judged.tool_hash);
-    let before = before
-        .map(|mark| &*mark.sample)
-        .find(|other| form(other) == own);
-    let is_again = fold.asked_before(judged);
-    if is_again || before.is_some_and(|other| !have_other_ids(other, sample)) {
+    let asks_for_no_other = || {
+        let own = form(sample);
+        let before = fold.recent.of_tool(judged.tool_hash);
+        let mut before = before.map(|mark| &*mark.sample);
+        let of_form = before.find(|other| form(other) == own);
+        of_form.is_some_and(|other| !have_other_ids(other, sample))
+    };
+    if fold.asked_before(judged) || asks_for_no_other() {
         return None;
     }
     let key = form_key(judged);
