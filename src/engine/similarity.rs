@@ -43,6 +43,30 @@ pub fn near(left: u64, right: u64, ratio: f64) -> bool {
     differ_little(left ^ right, 64, ratio)
 }
 
+/// A sketch with which many are compared; 0, which is none, is near to all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sketch {
+    bits: u64,
+    /// In how many bits one that is [`near`] differs at most.
+    differing_max: u32,
+}
+
+impl Sketch {
+    pub(crate) fn new(bits: u64, ratio: f64) -> Self {
+        let differing_max = (64.0 * ratio.clamp(-1.0, 1.0).acos() / PI) as u32;
+        Self {
+            bits,
+            differing_max,
+        }
+    }
+
+    /// Whether another one is near, or none.
+    pub(crate) fn allows(self, other: u64) -> bool {
+        let is_near = (self.bits ^ other).count_ones() <= self.differing_max;
+        is_near || self.bits == 0 || other == 0
+    }
+}
+
 /// Whether two texts, of which [`said`](super::event::said) tells, say the same: the same words, or both have at least
 /// [`WORDS_MIN`] and a cosine of at least `ratio`. In a short text, one other word may say another thing.
 #[must_use]
@@ -128,10 +152,7 @@ fn without_digits(text: &[u8], words: &mut [u8; SAMPLE_BYTES_MAX]) -> usize {
     let (eights, rest) = text.as_chunks::<8>();
     for eight in eights {
         // Most have no digit, and are taken as they are.
-        let digits = eight
-            .iter()
-            .fold(false, |any, byte| any | byte.is_ascii_digit());
-        if digits {
+        if has_digit(u64::from_le_bytes(*eight)) {
             length = take_others(eight, words, length);
         } else {
             words[length..length + 8].copy_from_slice(eight);
@@ -139,6 +160,16 @@ fn without_digits(text: &[u8], words: &mut [u8; SAMPLE_BYTES_MAX]) -> usize {
         }
     }
     take_others(rest, words, length)
+}
+
+/// Whether one of eight bytes is a decimal digit.
+fn has_digit(eight: u64) -> bool {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = 0x80 * EACH;
+    // Digits become numbers below ten. Of each byte that is none, the high bit is set, or is when 118 is added.
+    let numbers = eight ^ (EACH * b'0' as u64);
+    let others = numbers | ((numbers & !HIGH) + 118 * EACH);
+    others & HIGH != HIGH
 }
 
 /// Copies what is no digit to a place of the words; says where that ends.
@@ -264,7 +295,9 @@ fn lcs(left: &[u8], right: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{PI, SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, lcs, near, shape, similar};
+    use super::{
+        PI, SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, Sketch, lcs, near, shape, similar,
+    };
 
     /// The textbook table, to compare with.
     fn lcs_by_table(left: &[u8], right: &[u8]) -> usize {
@@ -296,6 +329,7 @@ mod tests {
     /// Given sketches that differ in any number of bits, the short way to tell that they are not near agrees with the formula.
     #[test]
     fn nearness_agrees_with_the_formula() {
+        const OTHER: u64 = 0x5555_5555_5555_5555;
         for differing in 0..=64 {
             let bits = u64::MAX.checked_shr(64 - differing).unwrap_or(0);
             for hundredths in -10..=110 {
@@ -303,6 +337,9 @@ mod tests {
                 let angle = PI * f64::from(differing) / 64.0;
                 let expected = angle <= ratio.clamp(-1.0, 1.0).acos() + 1e-12;
                 assert_eq!(near(0, bits, ratio), expected, "{differing} {ratio}");
+                let sketch = Sketch::new(OTHER, ratio);
+                assert_eq!(sketch.allows(OTHER ^ bits), expected);
+                assert!(sketch.allows(0) && Sketch::new(0, ratio).allows(OTHER));
             }
         }
     }

@@ -7,6 +7,7 @@ use std::ops::Deref;
 use crate::engine::bounded::push_bounded;
 use crate::engine::event::Text;
 use crate::engine::policy::LOOKED_BACK_CALLS_MAX;
+use crate::engine::similarity::Sketch;
 
 use super::marks::CallMark;
 use super::trend::Trend;
@@ -26,6 +27,8 @@ pub(crate) struct Recent {
     /// And of what came back, a part of its hash, and what tells it but for the values of its numbers.
     results: [u32; RECENT_CALLS_MAX],
     forms: [u32; RECENT_CALLS_MAX],
+    /// The sketch of its arguments.
+    sketches: [u64; RECENT_CALLS_MAX],
 }
 
 impl Recent {
@@ -38,6 +41,7 @@ impl Recent {
             self.shapes.1.copy_within(1.., 0);
             self.results.copy_within(1.., 0);
             self.forms.copy_within(1.., 0);
+            self.sketches.copy_within(1.., 0);
         }
         let place = self.marks.len().min(RECENT_CALLS_MAX - 1);
         self.keys[place] = mark.known_key as u32;
@@ -45,6 +49,7 @@ impl Recent {
         (self.shapes.0[place], self.shapes.1[place]) = upper_bits(mark.shape);
         self.results[place] = mark.known_result as u32;
         self.forms[place] = form_of(mark.trend.as_deref());
+        self.sketches[place] = mark.sketch;
         push_bounded(&mut self.marks, mark, RECENT_CALLS_MAX);
     }
 
@@ -69,11 +74,31 @@ impl Recent {
     }
 
     /// Those of a tool whose arguments have another shape, the newest first.
+    pub(crate) fn of_other_shape(&self, tool: u64, shape: u64) -> impl Iterator<Item = &CallMark> {
+        self.of_other_shape_where(tool, shape, |_| true)
+    }
+
+    /// Those of them whose arguments, as far as they have sketches, may be like those of this sketch.
+    pub(crate) fn of_other_shape_near(
+        &self,
+        tool: u64,
+        shape: u64,
+        sketch: Sketch,
+    ) -> impl Iterator<Item = &CallMark> {
+        let is_near = move |place: usize| sketch.allows(self.sketches[place]);
+        self.of_other_shape_where(tool, shape, is_near)
+    }
+
     #[allow(
         clippy::needless_bitwise_bool,
         reason = "many signs are compared at a time"
     )]
-    pub(crate) fn of_other_shape(&self, tool: u64, shape: u64) -> impl Iterator<Item = &CallMark> {
+    fn of_other_shape_where(
+        &self,
+        tool: u64,
+        shape: u64,
+        is_meant: impl Fn(usize) -> bool,
+    ) -> impl Iterator<Item = &CallMark> {
         let (upper, lower) = upper_bits(shape);
         let is_it = move |place: usize| {
             let other = (self.shapes.0[place] != upper) | (self.shapes.1[place] != lower);
@@ -81,7 +106,7 @@ impl Recent {
         };
         // The calls of a tool are mostly all of one shape.
         let any = (0..RECENT_CALLS_MAX).fold(false, |any, place| any | is_it(place));
-        self.newest(any, is_it)
+        self.newest(any, move |place| is_it(place) && is_meant(place))
             .filter(move |mark| mark.tool == tool)
     }
 
@@ -119,7 +144,7 @@ impl Recent {
         let marks = marks ^ self.marks.front().map_or(0, CallMark::bring_near);
         let (upper, lower) = &self.shapes;
         let signs = self.keys[0] ^ u32::from(self.tools[0]) ^ upper[0] ^ u32::from(lower[0]);
-        marks ^ u64::from(signs)
+        marks ^ u64::from(signs) ^ self.sketches[0] ^ self.sketches[RECENT_CALLS_MAX / 2]
     }
 
     /// Gives the calls their samples back, which are not packed with them.
@@ -165,6 +190,7 @@ impl Clone for Recent {
         self.shapes = other.shapes;
         self.results = other.results;
         self.forms = other.forms;
+        self.sketches = other.sketches;
     }
 }
 

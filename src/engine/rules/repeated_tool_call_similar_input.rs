@@ -35,7 +35,7 @@ use crate::engine::fold::speech::Words;
 use crate::engine::fold::tally::Tally;
 use crate::engine::hash::mix;
 use crate::engine::policy::{Policy, SimilarRepeats};
-use crate::engine::similarity::{near, similar};
+use crate::engine::similarity::{Sketch, similar};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 
@@ -126,16 +126,19 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
     let alike = |mark: &&CallMark| {
         mark.key().is_some()
             && lengths_allow(mark.input_bytes, value.bytes, settings.similarity)
-            && sketches_allow(mark, value, settings.similarity)
             && similar(&mark.sample, &value.sample, settings.similarity)
             && (!policy.progress_aware || may_be_same(judged, mark, value))
     };
     let tool = judged.tool_hash;
+    // What is not longer than a sample has no sketch and is compared whole, and what is much longer is not like it.
+    let sketch = Sketch::new(value.sketch(), settings.similarity);
     // What differs in digits alone, as pages do, is no rewording.
     let found = if policy.progress_aware {
-        fold.recent.of_other_shape(tool, judged.shape).find(alike)
+        let mut others = fold.recent.of_other_shape_near(tool, judged.shape, sketch);
+        others.find(alike)
     } else {
-        fold.recent.of_tool(tool).find(alike)
+        let mut others = fold.recent.of_tool(tool);
+        others.find(|mark| sketch.allows(mark.sketch) && alike(mark))
     };
     Some(found.map_or(key, |mark| mark.group))
 }
@@ -163,15 +166,6 @@ fn may_be_same(judged: &Judged<'_>, mark: &CallMark, value: &Value) -> bool {
 fn names_the_same(mark: &CallMark, value: &Value) -> bool {
     let words = |sample| Words::of(sample, NAME_LETTERS_MIN);
     words(&mark.sample).likeness(&words(&value.sample)) >= NAMES_ALIKE
-}
-
-/// Whether two values are alike beyond what their samples show.
-fn sketches_allow(mark: &CallMark, value: &Value, ratio: f64) -> bool {
-    match (mark.sketch, value.sketch()) {
-        // What is not longer than a sample is compared whole, and what is much longer is not like it.
-        (0, _) | (_, 0) => true,
-        (left, right) => near(left, right, ratio),
-    }
 }
 
 /// Whether two values may be alike by their full lengths, of which the samples show only a part.
