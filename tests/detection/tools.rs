@@ -127,17 +127,20 @@ fn empty_results_are_described() {
             "ferry from Oslo",
             "who rents boats",
             "harbour fees",
+            "pilots on call",
+            "moorings in winter",
+            "lights at night",
         ][i];
         json!({"kind": "tool_call", "agent": "a", "tool": "find", "input": {"q": words}, "output": output})
     };
-    let told: Vec<_> = (0..4)
+    let told: Vec<_> = (0..7)
         .map(|i| ask(i, json!(format!("The shelf is bare ({i})"))))
         .collect();
     check(&told, &[]);
     let config = "tools: {find: {empty_phrases: [shelf is bare]}}";
     check_with(config, &told, &["empty_result_loop", "no_progress"]);
     let wrapped = |i: usize| ask(i, json!({"offers": {}, "note": format!("try {i}")}));
-    let wrapped: Vec<_> = (0..4).map(wrapped).collect();
+    let wrapped: Vec<_> = (0..7).map(wrapped).collect();
     check(&wrapped, &[]);
     let config = "tools: {find: {payload_fields: [offers], volatile_fields: [note]}}";
     check_with(config, &wrapped, &["empty_result_loop", "no_progress"]);

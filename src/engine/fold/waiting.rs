@@ -90,8 +90,10 @@ impl Waiting {
             };
         }
         let pauses = before.is_own || waiting.follows_pause(fold, judged, before.mark);
-        // What fails in a way that does not pass by itself fails again, however long nothing is done about it.
-        let may_rest = pauses && (judged.transient || !judged.fails_in_words());
+        // What fails in a way that does not pass by itself fails again, however long nothing is done about it. Who does not answer
+        // may answer later.
+        let may_rest = pauses
+            && (judged.transient || !judged.fails_in_words() || starting::is_refused(judged));
         // Who looks at a gauge that moves does not wait for it to come to something.
         if fold.watches(judged, before.mark, pauses)
             || (may_rest && fold.rested(judged, before.mark.start_ns, settings))

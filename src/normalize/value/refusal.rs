@@ -76,13 +76,13 @@ pub(super) fn refusal(object: &str) -> Option<Cow<'_, str>> {
         let is_verdict = FLAGS.contains(name) || *name == "status";
         !is_verdict && !REASONS.contains(name) && !is_nothing(value)
     });
-    let printed = |name: &&str| told(name).filter(|value| value.starts_with('"'));
+    let printed = |name: &str| told(name).filter(|value| value.starts_with('"'));
     let why = why.or_else(|| {
         let failed = object.member("success") == Some("false");
         let printed = PRINTED
             .iter()
             .filter(|_| failed)
-            .find_map(|name| printed(&name));
+            .find_map(|name| printed(name));
         printed.map(unquote)
     });
     let tells_nothing_else = match (flag, &why) {

@@ -10,6 +10,10 @@ use super::trend::{TrendRecord, read_trend, trend_record};
 
 /// A call. Numbers marked *t* and *s* are those of texts and spans in the record's tables.
 #[derive(Clone, PartialEq, prost::Message)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "facts that do not depend on each other"
+)]
 pub(super) struct CallMarkRecord {
     #[prost(fixed64, optional, tag = "2")]
     key: Option<u64>,

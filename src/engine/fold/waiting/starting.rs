@@ -59,7 +59,7 @@ impl Fold {
 }
 
 /// Whether a call failed because nobody answered.
-fn is_refused(judged: &Judged<'_>) -> bool {
+pub(super) fn is_refused(judged: &Judged<'_>) -> bool {
     judged.call.error.is_some_and(|failure| {
         let said = failure.text.to_ascii_lowercase();
         REFUSALS.iter().any(|words| said.contains(words))
