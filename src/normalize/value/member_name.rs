@@ -111,8 +111,11 @@ pub(super) enum Says {
     Plain,
 }
 
+/// What a name may say, and how that is told.
+type Teller = (Says, fn(&str) -> bool);
+
 /// How each is told.
-const TELLERS: [(Says, fn(&str) -> bool); 46] = [
+const TELLERS: [Teller; 46] = [
     (Says::Secret, |key| redact::names::is_secret(key.as_bytes())),
     (Says::Volatile, mask::is_volatile_key),
     (Says::State, pending::names_state),
@@ -212,9 +215,7 @@ impl MemberName {
     }
 
     fn told(key: &str) -> Self {
-        let tell = |said, (says, tells): &(Says, fn(&str) -> bool)| {
-            said | u64::from(tells(key)) << *says as u8
-        };
+        let tell = |said, (says, tells): &Teller| said | u64::from(tells(key)) << *says as u8;
         Self {
             hash: hash::text(key),
             said: Said(TELLERS.iter().fold(0, tell)),

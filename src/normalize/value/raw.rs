@@ -219,7 +219,6 @@ impl<'a> Scanner<'a> {
         while let Some(byte) = bytes.get(at) {
             at += 1;
             match SIGNS[usize::from(*byte)] {
-                Sign::Other => continue,
                 Sign::Quote => at = text_end(bytes, at),
                 Sign::Opens => depth += 1,
                 Sign::Closes | Sign::Parts if depth == 0 => {
@@ -227,7 +226,7 @@ impl<'a> Scanner<'a> {
                     break;
                 }
                 Sign::Closes => depth -= 1,
-                Sign::Parts => continue,
+                Sign::Other | Sign::Parts => continue,
             }
             if depth == 0 {
                 break;

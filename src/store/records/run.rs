@@ -127,6 +127,10 @@ pub(crate) fn decode_saved(run_id: &str, bytes: &[u8]) -> Result<SavedRun, Recor
 
 /// A run's state as bytes.
 #[must_use]
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "a vector has room for every message"
+)]
 pub fn encode_run(state: &RunState) -> Vec<u8> {
     let RunState {
         id,

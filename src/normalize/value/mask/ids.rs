@@ -45,8 +45,10 @@ const NAMED_TOKENS: [&[u8]; 9] = [
 ];
 const OWN_ADDRESS: [&[u8]; 4] = [b"yourip", b"youripis", b"youripaddress", b"youripaddressis"];
 
-/// Shortest such token, the longest, and most signs between the name and the token.
+/// Shortest such token, how far from its beginning its first digit stands at most, how much behind that belongs to it at most, and
+/// most signs between the name and the token.
 const NAMED_BYTES_MIN: usize = 6;
+const NAMED_BYTES_BEFORE: usize = 24;
 const NAMED_BYTES_MAX: usize = 128;
 const NAMED_SIGNS_MAX: usize = 4;
 
@@ -132,22 +134,21 @@ impl Word {
         if self.classes & (LOWER | UPPER) == 0 {
             return None;
         }
-        let is_one = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/_-=".contains(byte);
-        let before = &bytes[self.start.saturating_sub(NAMED_BYTES_MAX)..self.start];
-        let signs = before.iter().rev().take_while(|byte| is_one(byte));
-        // The sign of an assignment is none of the token.
-        let from = self.start - signs.count();
-        let assigned = bytes[from..self.start]
-            .iter()
-            .rposition(|byte| *byte == b'=');
-        let from = from + assigned.map_or(0, |at| at + 1);
-        let behind = bytes[self.end..].iter().take(NAMED_BYTES_MAX);
-        let to = self.end + behind.take_while(|byte| is_one(byte)).count();
+        // An `=` ends a token, or assigns it.
+        let is_one = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/_-".contains(byte);
+        let before = &bytes[self.start.saturating_sub(NAMED_BYTES_BEFORE)..self.start];
+        let begin = before.iter().rev().take_while(|byte| is_one(byte)).count();
+        let from = self.start - begin;
         let name = bytes[..from]
             .strip_suffix(b"W/\"")
             .unwrap_or(&bytes[..from]);
-        let is_token = to - from >= NAMED_BYTES_MIN && names(name, &NAMED_TOKENS);
-        is_token.then_some(Volatile { from, to, by: ID })
+        if begin == NAMED_BYTES_BEFORE || !names(name, &NAMED_TOKENS) {
+            return None;
+        }
+        let behind = bytes[self.end..].iter().take(NAMED_BYTES_MAX);
+        let is_last = |byte: &u8| is_one(byte) || *byte == b'=';
+        let to = self.end + behind.take_while(|byte| is_last(byte)).count();
+        (to - from >= NAMED_BYTES_MIN).then_some(Volatile { from, to, by: ID })
     }
 
     /// `3f/9a81c2` in `[3f/9a81c2] process`, and the directory of such a task of Nextflow's.
