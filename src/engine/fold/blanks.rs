@@ -1,8 +1,8 @@
 //! How a question that finds nothing stands to those before it that found nothing either.
 //!
-//! Who asks for the same in other words looks once more for what is not there. Who asks for one thing after the other, none of which is
-//! there, has an answer to each, however many there are. Between both, nobody knows: words that have nothing in common may mean one
-//! thing or several, and so more of them are needed, and most of those that are names.
+//! Who asks for the same in other words looks once more for what is not there. Who asks for one thing after the other, none
+//! of which is there, has an answer to each, however many there are. Between both, nobody knows: words that have nothing in
+//! common may mean one thing or several, and so more of them are needed, and most of those that are names.
 
 use super::Fold;
 use super::handed_text::hands_over;

@@ -2,10 +2,10 @@
 //!
 //! # What it sees
 //! Five of the newest instructions to one agent (its own input, or what it was handed) whose sets of words are nearly equal
-//! (Jaccard at least 0.37, of words of four letters and more, since shorter ones join others in any errand, but for those that are
-//! written as names, `SAP` and `Ulm`, and of single signs of Chinese, Korean and katakana), or four of which the words of the newest are three fifths of both; or the same call four
-//! times among the newest twelve, under at least three instructions, even if its results differ: the page scrolled down once
-//! more, whatever is asked for.
+//! (Jaccard at least 0.37, of words of four letters and more, since shorter ones join others in any errand, but for those
+//! that are written as names, `SAP` and `Ulm`, and of single signs of Chinese, Korean and katakana), or four of which the
+//! words of the newest are three fifths of both; or the same call four times among the newest twelve, under at least three
+//! instructions, even if its results differ: the page scrolled down once more, whatever is asked for.
 //!
 //! # Why it matters
 //! Every step looks different and none of them leads nearer to the goal. Rules for tight loops hardly see it.

@@ -10,8 +10,8 @@
 //! Name one agent that owns the task and may not pass it on.
 //!
 //! # When it stays silent
-//! When a tool gave a new result, but to an agent that has no part in the ring, a user said something, or an agent something that was not heard before in the run: agents that
-//! take turns in a discussion go round by design.
+//! When a tool gave a new result, but to an agent that has no part in the ring, a user said something, or an agent something
+//! that was not heard before in the run: agents that take turns in a discussion go round by design.
 
 use crate::engine::fold::{Fold, named};
 use crate::engine::policy::Policy;

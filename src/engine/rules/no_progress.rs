@@ -7,8 +7,8 @@
 //! error. Nine calls in a row, of those that were not made lately, that were each made twice before in this turn and brought
 //! the same, in whatever order, and nothing new came up meanwhile. Six calls, of which the first clicks or presses something,
 //! behind which the page is the same as before them. A plan (`TodoWrite`, `update_plan`) that is written nine times with no
-//! other call in between but to think (`think`), or a text of one name (`write_file`, `save_report`) that is written in other words six times more,
-//! with no call in between but to look at it.
+//! other call in between but to think (`think`), or a text of one name (`write_file`, `save_report`) that is written in other
+//! words six times more, with no call in between but to look at it.
 //!
 //! # Why it matters
 //! The run costs time and money and is no nearer to its goal.
@@ -17,25 +17,25 @@
 //! Stop the run or give it what it lacks: a credential, a missing file, a decision.
 //!
 //! # When it stays silent
-//! Where progress is known, a new result, a written file, a state update or a memory write starts the count anew, calls of one
-//! model answer count once. A call whose result was not recorded counts for nothing, nor does waiting, a failure that may pass by
-//! itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a word but its exit code; after one of
-//! these, one call more is needed. Where other tools bring something new between its calls, more are needed, and so they are for
-//! misses of a tool that found something lately. What another agent or worker asked is a new question to this one. A question
-//! about another thing that finds nothing counts for nothing, and of questions that have no words in common, as many are needed as in
-//! `empty_result_loop`. Where arguments were not recorded, as many calls are needed as
-//! beside news, and mere acknowledgements count for nothing. Where each call asks for another thing, and for the second time
-//! only, as who waits for several jobs does, one more is needed (three, where results of more than 64 bytes may have been
-//! forgotten), and so it is where other calls fail alike, which may be about other things. Tests that fail, of which others
-//! passed, count for nothing where each run is of another thing, such as another version, nor do failures that tell in which half
-//! of a range something is, or that one item of a batch is not there. Short results start anew where something was done since, and
-//! so does a new question that finds nothing where something new came since. Where other tools bring something new, repeats must be
-//! six of the newest thirteen calls, unless the calls fail. A call that works after it failed is headway, whatever it brings; a
-//! result that says that what was asked about is still under way counts for nothing here, since several things may be waited for in
-//! turn, and so does one of a call that brought something new three times lately; of a list that is gone through by number (seed 1,
-//! 2, 3), eight items must fail in the same way; and a plan or a text that grows each time, or of which numbers or ticks alone are
-//! others, gets on. Several commands of a shell that answer as before behind one step, something that was done and was not done
-//! before, count once.
+//! Where progress is known, a new result, a written file, a state update or a memory write starts the count anew, calls of
+//! one model answer count once. A call whose result was not recorded counts for nothing, nor does waiting, a failure that may
+//! pass by itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a word but its exit code;
+//! after one of these, one call more is needed. Where other tools bring something new between its calls, more are needed, and
+//! so they are for misses of a tool that found something lately. What another agent or worker asked is a new question to this
+//! one. A question about another thing that finds nothing counts for nothing, and of questions that have no words in common,
+//! as many are needed as in `empty_result_loop`. Where arguments were not recorded, as many calls are needed as beside news,
+//! and mere acknowledgements count for nothing. Where each call asks for another thing, and for the second time only, as who
+//! waits for several jobs does, one more is needed (three, where results of more than 64 bytes may have been forgotten), and
+//! so it is where other calls fail alike, which may be about other things. Tests that fail, of which others passed, count for
+//! nothing where each run is of another thing, such as another version, nor do failures that tell in which half of a range
+//! something is, or that one item of a batch is not there. Short results start anew where something was done since, and so
+//! does a new question that finds nothing where something new came since. Where other tools bring something new, repeats must
+//! be six of the newest thirteen calls, unless the calls fail. A call that works after it failed is headway, whatever it
+//! brings; a result that says that what was asked about is still under way counts for nothing here, since several things may
+//! be waited for in turn, and so does one of a call that brought something new three times lately; of a list that is gone
+//! through by number (seed 1, 2, 3), eight items must fail in the same way; and a plan or a text that grows each time, or of
+//! which numbers or ticks alone are others, gets on. Several commands of a shell that answer as before behind one step,
+//! something that was done and was not done before, count once.
 
 use crate::engine::event::Manner;
 use crate::engine::fold::Fold;

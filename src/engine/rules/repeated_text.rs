@@ -14,14 +14,14 @@
 //!
 //! # When it stays silent
 //! An agent that has solved its task may go on repeating its closing words: where it is one text, word for word, that comes
-//! again, it must be said four times more, and the tool call before it must have failed or found nothing, or there was none; it
-//! begins anew where another agent has said a new text of at least 24 words since, as who is asked to go on does.
-//! Texts of fewer than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans
-//! report is one. Where several agents talk, the cosine must be 0.95, and one turn more is needed where the newest was not heard
-//! before word for word: a reviewer says much the same of each version. What other agents do, to whom nothing is handed, ends
-//! nothing, but three turns more are needed, and only texts count that were heard word for word. Who is asked of another thing, in the same words around
-//! it, begins anew: a judge has few answers. Shorter answers to a user may be polite words for what was done, and an answer behind
-//! a tool call that brought something new tells of that.
+//! again, it must be said four times more, and the tool call before it must have failed or found nothing, or there was none;
+//! it begins anew where another agent has said a new text of at least 24 words since, as who is asked to go on does. Texts of
+//! fewer than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans report is
+//! one. Where several agents talk, the cosine must be 0.95, and one turn more is needed where the newest was not heard before
+//! word for word: a reviewer says much the same of each version. What other agents do, to whom nothing is handed, ends
+//! nothing, but three turns more are needed, and only texts count that were heard word for word. Who is asked of another
+//! thing, in the same words around it, begins anew: a judge has few answers. Shorter answers to a user may be polite words
+//! for what was done, and an answer behind a tool call that brought something new tells of that.
 
 use crate::engine::event::{SAID_BITS, Text};
 use crate::engine::fold::Fold;

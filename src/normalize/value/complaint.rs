@@ -70,6 +70,21 @@ pub(super) fn is_turned_away(line: &str) -> bool {
     line.len() <= TURNED_AWAY_BYTES_MAX && !has_number && turns_caller_away(line)
 }
 
+/// Fewest words that say why something failed, rather than name it.
+const WHY_WORDS_MIN: usize = 3;
+
+/// `FAILED: undefined symbol a`: the word at the beginning, and more than one word that says why. A name alone, as of a target or a
+/// test, is one of a list.
+pub(super) fn is_failed_at_length(line: &str) -> bool {
+    let why = line
+        .strip_prefix("FAILED: ")
+        .or_else(|| line.strip_prefix("Failed: "));
+    why.is_some_and(|why| {
+        let mut words = why.split_ascii_whitespace();
+        why.starts_with(char::is_alphabetic) && words.nth(WHY_WORDS_MIN - 1).is_some()
+    })
+}
+
 /// Where the first line ends that says anything: above it, a box may be drawn.
 fn first_line(text: &str) -> usize {
     let begin = text.find(|sign: char| sign.is_alphanumeric());

@@ -7,6 +7,7 @@ use memchr::memmem::Finder;
 
 use super::closing::last_lines;
 use super::failing::names_exception;
+use super::sample::cut;
 use super::{Object, items, member};
 
 /// What an error says by which a program of Node.js ended: the line above the way to it, where nothing but the version of Node.js
@@ -39,6 +40,21 @@ pub(super) fn met_in_notebook(result: &str) -> Option<String> {
     let error = outputs.find(|output| output.member("output_type") == Some("\"error\""))?;
     let (name, value) = (error.text("ename")?, error.text("evalue")?);
     Some(format!("{name}: {value}"))
+}
+
+/// How much of what TeX says is looked at.
+const TEX_BYTES_MAX: usize = 512;
+
+/// How TeX begins to say what stopped it, and how, on a line below, in which line of the source that was.
+const TEX_STOPPED: &str = "! ";
+const TEX_LINES: [&str; 2] = ["\nl.", "\\nl."];
+
+/// Whether a text begins as TeX does that was stopped, `! Undefined control sequence.`, `l.82 …`.
+pub(super) fn stops_tex(text: &str) -> bool {
+    text.starts_with(TEX_STOPPED) && {
+        let start = cut(text, TEX_BYTES_MAX);
+        TEX_LINES.iter().any(|line| start.contains(line))
+    }
 }
 
 #[cfg(test)]

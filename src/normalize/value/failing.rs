@@ -12,8 +12,8 @@ use memchr::memmem::Finder;
 use crate::engine::event::Failure;
 
 use super::closing::{LAST_LINES_BYTES_MAX, closes_with_failure, last_lines, printed_with};
-use super::complaint::{complains, is_turned_away};
-use super::crashes::{self, thrown_in_node};
+use super::complaint::{complains, is_failed_at_length, is_turned_away};
+use super::crashes::{self, stops_tex, thrown_in_node};
 use super::emptiness::is_nothing;
 use super::places::without_places;
 use super::refusal::{graphql_error, refusal, tells_of_thing};
@@ -297,21 +297,6 @@ fn says_failed(line: &str) -> bool {
         && why.starts_with(char::is_alphabetic)
 }
 
-/// Fewest words that say why something failed, rather than name it.
-const WHY_WORDS_MIN: usize = 3;
-
-/// `FAILED: undefined symbol a`: the word at the beginning, and more than one word that says why. A name alone, as of a target or a
-/// test, is one of a list.
-fn is_failed_at_length(line: &str) -> bool {
-    let why = line
-        .strip_prefix("FAILED: ")
-        .or_else(|| line.strip_prefix("Failed: "));
-    why.is_some_and(|why| {
-        let mut words = why.split_ascii_whitespace();
-        why.starts_with(char::is_alphabetic) && words.nth(WHY_WORDS_MIN - 1).is_some()
-    })
-}
-
 /// Longest text, and most words, before `failed:`: longer ones are sentences about something else.
 const FAILED_BYTES_MAX: usize = 32;
 const FAILED_WORDS_MAX: usize = 3;
@@ -332,18 +317,6 @@ fn is_status(line: &str) -> bool {
             || word.starts_with("Server Error: ");
         *status == code && (is_told || (word.is_empty() && named.is_some()))
     })
-}
-
-/// How TeX begins to say what stopped it, and how, on a line below, in which line of the source that was.
-const TEX_STOPPED: &str = "! ";
-const TEX_LINES: [&str; 2] = ["\nl.", "\\nl."];
-
-/// Whether a text begins as TeX does that was stopped, `! Undefined control sequence.`, `l.82 …`.
-fn stops_tex(text: &str) -> bool {
-    text.starts_with(TEX_STOPPED) && {
-        let start = cut(text, SHORT_BYTES_MAX);
-        TEX_LINES.iter().any(|line| start.contains(line))
-    }
 }
 
 /// Longest page with which a web server says that it failed: a longer one may be about such pages.
@@ -402,8 +375,8 @@ fn failure_in(result: &str, arguments: &str) -> Option<Failure> {
     failure_in_object(result, arguments)
 }
 
-/// The failure of which a list's only item tells, where that is an object with the code of an error: `[{"errorCode": …, "message":
-/// …}]`, as Salesforce answers.
+/// The failure of which a list's only item tells, where that is an object with the code of an error: `[{"errorCode": …,
+/// "message": …}]`, as Salesforce answers.
 fn failure_in_list(list: &str, arguments: &str) -> Option<Failure> {
     let list = trimmed_start(list);
     if list.len() > SHORT_BYTES_MAX || !list.starts_with('[') {

@@ -1,5 +1,5 @@
-//! What is waited for, looked for and looked at, failures that pauses or edits lie between, and agents beside each other; loops, and
-//! work that looks like them.
+//! What is waited for, looked for and looked at, failures that pauses or edits lie between, and agents beside each other; loops,
+//! and work that looks like them.
 
 use serde_json::{Value, json};
 

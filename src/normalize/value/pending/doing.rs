@@ -1,6 +1,6 @@
-//! States that are known by their form: `transcribing`, `CREATE_IN_PROGRESS`, `awaiting_payment`, `under review`, `審査中`. As the
-//! value of a member that holds a state, or alone, as programs print it that are asked for nothing else, such a word says that
-//! something is under way.
+//! States that are known by their form: `transcribing`, `CREATE_IN_PROGRESS`, `awaiting_payment`, `under review`, `審査中`. As
+//! the value of a member that holds a state, or alone, as programs print it that are asked for nothing else, such a word says
+//! that something is under way.
 
 use super::begins;
 

@@ -54,8 +54,8 @@ const UNIT_CHANGES: [&str; 3] = [
 /// How GitHub's program shows a run that goes on, `* main CI · 4711`.
 const RUN_GOES_ON: &str = "* ";
 
-/// Whether a table, as `kubectl`, Docker and Slurm print them, a row of one, or what systemd and GitHub's program show of one thing,
-/// shows something that is being made or has not come up yet.
+/// Whether a table, as `kubectl`, Docker and Slurm print them, a row of one, or what systemd and GitHub's program show of one
+/// thing, shows something that is being made or has not come up yet.
 pub(super) fn shows_what_is_to_be(text: &str) -> bool {
     // Nearly every text is told by its first letter.
     let shows = match text.as_bytes().first() {
