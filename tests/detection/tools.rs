@@ -104,13 +104,13 @@ fn main_arguments_are_named() {
 #[test]
 fn volatile_fields_are_no_news() {
     let ask = |i: usize| {
-        let nonce = format!("n{}", i * 7919);
-        json!({"kind": "tool_call", "agent": "a", "tool": "ask", "input": {"of": "rates", "nonce": nonce},
-            "output": {"rates": [1, 2], "meta": {"served_by": format!("host-{i}")}}})
+        let salt = format!("n{}", i * 7919);
+        json!({"kind": "tool_call", "agent": "a", "tool": "ask", "input": {"of": "rates", "salt": salt},
+            "output": {"rates": [1, 2], "meta": {"made_by": format!("host-{i}")}}})
     };
     let asks: Vec<_> = (0..4).map(ask).collect();
     check(&asks, &[]);
-    let config = "tools: {ask: {volatile_fields: [nonce, served_by]}}";
+    let config = "tools: {ask: {volatile_fields: [salt, made_by]}}";
     check_with(
         config,
         &asks,

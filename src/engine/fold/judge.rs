@@ -305,11 +305,10 @@ impl Fold {
         // Where only numbers jitter, or tell one thing that was made from the next, what stays is the result.
         let frame = trend.as_ref().filter(|_| jitters || again);
         let frame = frame.map(|trend| mix(tool, trend.frame().into()));
+        let is_known = |result| self.is_known(error_tag(tool, result));
         let stem = || {
-            policy
-                .progress_aware
-                .then(|| self.fails_again(call, key))
-                .flatten()
+            let is_new = policy.progress_aware && !call.result().is_some_and(is_known);
+            is_new.then(|| self.fails_again(call, key)).flatten()
         };
         Brought {
             outcome,
@@ -441,9 +440,14 @@ impl Fold {
     }
 }
 
-/// An error among what is known of a tool: apart from its results.
+/// The error of a failed call among what is known of a tool.
 fn error_key(judged: &Judged<'_>) -> Option<u64> {
-    Some(mix(judged.tool_hash, mix(judged.result?, 1)))
+    Some(error_tag(judged.tool_hash, judged.result?))
+}
+
+/// An error among what is known of a tool: apart from its results.
+fn error_tag(tool: u64, error: u64) -> u64 {
+    mix(tool, mix(error, 1))
 }
 
 /// An item of a tool's results among those that are known.
