@@ -313,7 +313,6 @@ pub(super) fn joined(path: &str, key: &str) -> String {
 }
 
 fn broken(error: &serde_saphyr::Error, source: &Arc<str>) -> Mistake {
-    let location = error.location().unwrap_or(Location::UNKNOWN);
     let text = error.to_string();
     // The parser repeats the place at the end of its message.
     let text = text.split(" at line ").next().unwrap_or_default();
@@ -332,11 +331,10 @@ fn broken(error: &serde_saphyr::Error, source: &Arc<str>) -> Mistake {
     } else {
         shown(text)
     };
+    let mut place = place(error.location().unwrap_or(Location::UNKNOWN));
+    place.source = Some(Arc::clone(source));
     Mistake {
-        place: Place {
-            source: Some(Arc::clone(source)),
-            ..place(location)
-        },
+        place,
         key: String::new(),
         text: format!("not readable as YAML: {text}"),
     }

@@ -66,6 +66,11 @@ impl Fold {
     }
 }
 
+/// An error among what is known of a tool: apart from its results.
+pub(super) fn error_tag(tool: u64, error: u64) -> u64 {
+    mix(tool, mix(error, 1))
+}
+
 /// The stem of an error among what is known of a call.
 pub(super) fn stem_of(failure: &Failure, call: u64) -> Option<u64> {
     stem(failure).map(|stem| mix(call, mix(stem, 3)))

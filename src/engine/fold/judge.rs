@@ -10,7 +10,7 @@ use crate::engine::window::calls::Call;
 
 use super::deed::makes_again;
 use super::error_gist::{gist, tells_nothing};
-use super::error_stem::stem_of;
+use super::error_stem::{error_tag, stem_of};
 use super::marks::CallMark;
 use super::outcome::{ACKNOWLEDGEMENT_BYTES_MAX, Outcome};
 use super::question::{Relation, relation};
@@ -443,11 +443,6 @@ impl Fold {
 /// The error of a failed call among what is known of a tool.
 fn error_key(judged: &Judged<'_>) -> Option<u64> {
     Some(error_tag(judged.tool_hash, judged.result?))
-}
-
-/// An error among what is known of a tool: apart from its results.
-fn error_tag(tool: u64, error: u64) -> u64 {
-    mix(tool, mix(error, 1))
 }
 
 /// An item of a tool's results among those that are known.
