@@ -69,9 +69,8 @@ facts! {
 
     // Whose it is.
     /// The agent at work.
-    Agent: "gen_ai.agent.name" "agent.name" "agent_name"
-        "traceloop.association.properties.lc_agent_name" "langsmith.metadata.lc_agent_name"
-        "langfuse.observation.metadata.lc_agent_name"
+    Agent: "gen_ai.agent.name" "agent.name" "agent_name" "traceloop.association.properties.lc_agent_name"
+        "langsmith.metadata.lc_agent_name" "langfuse.observation.metadata.lc_agent_name"
         "ai.telemetry.functionId" "entity.name" "lc_agent_name" "confident.agent.name" "au.agent.name"
         "pydantic_ai.agent.name";
     /// The node of a graph that the span stands for: an agent where the span is one, else a model's or a tool's own.
@@ -391,13 +390,6 @@ impl<'a> Facts<'a> {
         }
         let text = self.text(slot).filter(|id| names::is_id(id));
         text.map(Cow::Borrowed)
-    }
-
-    /// The conversation. A response of `OpenAI`'s names none: Agent Framework writes here of which one the call went on
-    /// (`resp_…`), another one each time.
-    pub(super) fn conversation(&self) -> Option<Cow<'a, str>> {
-        self.id(Slot::Conversation)
-            .filter(|id| !id.starts_with("resp_"))
     }
 
     /// The fact as a count; zero where it is missing or none.

@@ -5,10 +5,12 @@
 //! takes it. So it is bounded, and a name that is not found costs no more than making it.
 
 use std::array;
+use std::borrow::Cow;
 
 use crate::engine::event::{Manner, Text};
 use crate::engine::tool_name;
 
+use super::facts::{Facts, Slot};
 use super::hand_offs;
 use super::value::{self, hash};
 
@@ -52,6 +54,13 @@ const NO_IDS: [&str; 7] = [
     "n/a",
     "00000000-0000-0000-0000-000000000000",
 ];
+
+/// The conversation. A response of `OpenAI`'s names none: Agent Framework writes here of which one the call went on
+/// (`resp_…`), another one each time.
+pub(super) fn conversation<'a>(facts: &Facts<'a>) -> Option<Cow<'a, str>> {
+    let conversation = facts.id(Slot::Conversation);
+    conversation.filter(|id| !id.starts_with("resp_"))
+}
 
 /// Whether an id of a run, a session or a call names one: it says something, and is none of the words for none.
 pub(super) fn is_id(id: &str) -> bool {

@@ -79,7 +79,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         self.run(run_id);
         // In pydantic-ai, each delegated agent has a conversation of its own within the run.
         if self.report.run.run_id.is_none() && self.span.scope_name != "pydantic-ai" {
-            let conversation = self.facts.conversation();
+            let conversation = names::conversation(self.facts);
             self.run(conversation.as_deref());
         }
     }

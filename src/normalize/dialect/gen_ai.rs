@@ -26,7 +26,7 @@ use crate::normalize::reading::Reading;
 use crate::normalize::report::Outcome;
 use crate::normalize::scopes::Dialect;
 use crate::normalize::texts::{event_text, json_text, member_text};
-use crate::normalize::{shell, value, wrappers};
+use crate::normalize::{names, shell, value, wrappers};
 use crate::otlp::ValueView;
 
 use super::{agentscope, logfire, plain};
@@ -228,7 +228,7 @@ fn request(reading: &mut Reading<'_, '_>) {
 /// Whose span it is. Model and tool spans key the run; an agent's span follows them, since mixed instrumentations put
 /// the conversation on it alone, and it would be torn from the calls below it, which arrive before it.
 pub(super) fn place(reading: &mut Reading<'_, '_>, operation: &str) {
-    let conversation = reading.facts.conversation();
+    let conversation = names::conversation(reading.facts);
     let is_pydantic_ai = reading.span.scope_name == "pydantic-ai";
     // AG2's conversation is what its agents work within, and has a trace of its own.
     let is_around = operation.starts_with("invoke_") || operation == "conversation";

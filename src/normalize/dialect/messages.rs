@@ -53,9 +53,7 @@ pub(super) fn log(
     }
     let facts = Facts::of(&log.attributes);
     // Each agent of pydantic-ai has a conversation of its own: see its spans.
-    let conversation = facts
-        .conversation()
-        .filter(|_| log.scope_name != "pydantic-ai");
+    let conversation = names::conversation(&facts).filter(|_| log.scope_name != "pydantic-ai");
     if log.trace_id == [0; 16] && conversation.is_none() {
         return Outcome::Noise;
     }

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use crate::engine::event::Recorded;
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
+use crate::normalize::names;
 use crate::normalize::reading::Reading;
 use crate::normalize::report::Outcome;
 use crate::normalize::scopes::watched;
@@ -126,7 +127,7 @@ fn crew_agent<'a>(reading: &mut Reading<'_, 'a>, named: &'a str) {
 fn place(reading: &mut Reading<'_, '_>) {
     let session = reading.facts.id(Slot::Session);
     let run = reading.facts.id(Slot::Thread);
-    let run = run.or_else(|| reading.facts.conversation());
+    let run = run.or_else(|| names::conversation(reading.facts));
     reading.run(run.as_deref().or(session.as_deref()));
     reading.session(session.as_deref());
 }

@@ -4,6 +4,8 @@
 //! A check that fails after each push tells each time which push it was of. Elsewhere a new number of this kind may be what was
 //! asked for, or count something; where the answer is no, it does not make the no another one. What is counted is smaller.
 
+use super::member_name::{MemberName, Says};
+use super::nested::{Digest, Shape};
 use super::pending::is_failing_state;
 use super::scratch::{Scratch, Written};
 
@@ -46,7 +48,15 @@ pub(super) const NUMBERED: [&str; 14] = [
 ];
 
 /// Fewest digits of a number that is an id where its member's name says so.
-pub(super) const ID_DIGITS_MIN: usize = 5;
+const ID_DIGITS_MIN: usize = 5;
+
+/// Whether a member tells the attempt and not what came of it: its number, its id, or where it stood in a file.
+pub(super) fn is_told_by(name: MemberName, value: &Digest) -> bool {
+    let is_number = value.shape == Shape::Number;
+    let is_long = value.bytes >= ID_DIGITS_MIN;
+    let is_id = || name.says(Says::Numbered) || (is_long && name.says(Says::Id));
+    name.says(Says::Attempt) || name.says(Says::FilePlace) || (is_number && is_id())
+}
 
 /// Whether a member of this name holds an id.
 pub(super) fn names_id(key: &str) -> bool {

@@ -362,11 +362,7 @@ impl<'h> Reader<'h> {
             map.members.add(name, value, (is_volatile, is_payload));
             map.fault.add(name, value);
         }
-        let is_number = value.shape == Shape::Number;
-        let is_long = value.bytes >= attempts::ID_DIGITS_MIN;
-        let is_id = || is_number && (name.says(Says::Numbered) || (is_long && name.says(Says::Id)));
-        let is_aside = || name.says(Says::Attempt) || name.says(Says::FilePlace) || is_id();
-        let counts_attempts = self.says_no && is_aside();
+        let counts_attempts = self.says_no && attempts::is_told_by(name, value);
         let is_scalar = matches!(value.shape, Shape::Text | Shape::Number);
         let drawn = (self.is_drawn && is_scalar)
             .then(|| Drawn::named(key))
