@@ -1,8 +1,8 @@
 //! What an error says besides what is drawn or counted anew for each attempt: by its stem, the very same call is known to fail in
 //! the same way.
 //!
-//! A program that is run again and fails tells of its run: an id, the directory that it made, who answered, the how-manieth run it
-//! was. With the same arguments, and nothing done in between, none of that is news. What is counted may be: rows that were read,
+//! A program that is run again and fails tells of its run: an id, the directory that it made, who answered, the number of the
+//! run. With the same arguments, and nothing done in between, none of that is news. What is counted may be: rows that were read,
 //! replicas that are up. So a number is left out only behind a word for an attempt, or a sign for one.
 
 use crate::engine::event::Failure;
