@@ -21,7 +21,7 @@ use super::tally::Tally;
 use crate::listener::{Peer, Tenant};
 use crate::normalize::{Normalizer, Report};
 use crate::otlp::{self, Limits, Signal};
-use crate::shard::{NamedPolicy, Refusal, Shards, TenantShards};
+use crate::shard::{NamedPolicy, ReadTurn, Refusal, Shards, TenantShards};
 
 /// What senders are told to wait while the daemon is leaving: its successor should be up by then.
 const STOPPING_WAIT: Duration = Duration::from_secs(2);
@@ -96,6 +96,15 @@ impl Taker {
             Self::Shards(shards) => shards.policy(),
             #[cfg(test)]
             Self::Fake(_) => Fake::policy(),
+        }
+    }
+
+    /// Waits for the turn of a request of so many bytes to be read.
+    async fn read_turn(&self, bytes: usize) -> Result<Option<ReadTurn>, Refusal> {
+        match self {
+            Self::Shards(shards) => shards.read_turn(bytes).await.map(Some),
+            #[cfg(test)]
+            Self::Fake(fake) => fake.turn_away().map(|()| None),
         }
     }
 
@@ -284,15 +293,20 @@ impl Intake {
         written: &Written,
         share: &Share,
     ) -> Result<Accepted, Refused> {
-        // While it arrived others may have filled the inboxes.
-        self.turn_away(tenant, signal)?;
         let taker = self.0.inbox.taker(tenant);
         let taker = taker.map_err(|refusal| busy(&refusal))?;
+        let read_turn = match signal {
+            Signal::Traces | Signal::Logs => taker.read_turn(request.len()).await,
+            // Metrics go nowhere where there could be too many.
+            Signal::Metrics => Ok(None),
+        };
+        let read_turn = read_turn.map_err(|refusal| busy(&refusal))?;
         let policy = taker.policy();
         let mut tally = Tally::of(written);
         let outcome = async {
             let reports = self.read(&mut tally, signal, request, &policy, share);
             let reports = reports.await?;
+            drop(read_turn);
             let accepted = tally.verdict(written)?;
             if !reports.is_empty() {
                 let submitted = taker.submit(reports, policy).await;

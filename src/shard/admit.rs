@@ -19,9 +19,6 @@ use super::parts::PartDraft;
 use super::router::{Route, Router, TraceAlias};
 use super::{NamedPolicy, Settings, Shards, Shared, swarm};
 
-/// An inbox is nearly full when less than this part of it is empty.
-const NEARLY: usize = 16;
-
 /// Why a request was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -76,25 +73,6 @@ enum Unrouted {
 }
 
 impl Shards {
-    /// Refuses a request that nobody has read yet, where it would most likely be refused after: all shards hold nearly as much as
-    /// they may. Reading costs half of what a report costs, and under a load that is several times too much nothing would be left
-    /// for those that are taken.
-    pub fn turn_away(&self) -> Result<(), Refusal> {
-        let shared = &self.shared;
-        let most = most(&shared.settings);
-        let nearly = Cost {
-            reports: most.reports - most.reports / NEARLY,
-            bytes: most.bytes - most.bytes / NEARLY,
-        };
-        let mut inboxes = shared.inboxes.iter();
-        if inboxes.any(|inbox| inbox.holds_at_most(nearly)) {
-            return Ok(());
-        }
-        shared.counters.refused_overloaded.add(1);
-        let retry_after = shared.backpressure.refuse();
-        Err(Refusal::Overloaded { retry_after })
-    }
-
     /// Takes the reports of one request, and the policy by which they were read. Resolves when all of them are committed:
     /// from then on they are effective and survive a crash. A refused request left nothing behind; of one that failed,
     /// parts may be committed, and sending it again is harmless.

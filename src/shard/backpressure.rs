@@ -19,8 +19,9 @@ use super::inbox::Cost;
 /// Shortest time after which a refused sender is asked to come again: some turns of a busy shard.
 const RETRY_MIN: Duration = Duration::from_millis(250);
 
-/// Longest one. Senders give up after minutes, so that they must get several tries.
-const RETRY_MAX: Duration = Duration::from_secs(30);
+/// Longest one, but for the half by which it differs from sender to sender. SDKs give an export up after ten seconds, and drop at
+/// once what they are told to send again after more.
+const RETRY_MAX: Duration = Duration::from_secs(6);
 
 /// Requests refused for which the time grows by the shortest one: a slow machine takes as many in that time.
 const REFUSED_PER_STEP: u64 = 64;

@@ -30,6 +30,7 @@ mod looking_up;
 mod moving;
 mod parts;
 mod query;
+mod readers;
 mod replay;
 mod residence;
 mod retire;
@@ -60,6 +61,7 @@ use crate::store::{Store, StoreError};
 pub use admit::Refusal;
 pub use counters::{Alerts, Counters};
 pub use query::{PAGE_SIZE_MAX, RunFilter, RunPage};
+pub use readers::ReadTurn;
 pub use tenant_shards::TenantShards;
 
 use backpressure::Backpressure;
@@ -68,6 +70,7 @@ pub(crate) use clock::Clock;
 #[cfg(not(test))]
 use clock::Clock;
 use inbox::InboxSender;
+use readers::Readers;
 use router::Router;
 use worker::Worker;
 
@@ -190,6 +193,7 @@ struct Shared {
     swarms: swarm::SwarmWarnings,
     /// The way into each shard, by number.
     inboxes: Vec<InboxSender>,
+    readers: Readers,
     /// Whoever was refused may wait for it.
     backpressure: Arc<Backpressure>,
     /// Most runs whose state is in memory just now, where that takes too much of it. Who minds the memory sets it.
@@ -238,6 +242,7 @@ impl Shards {
             router: Mutex::new(Router::new(settings.traces_max)),
             swarms: swarm::SwarmWarnings::default(),
             inboxes,
+            readers: Readers::default(),
             backpressure: Arc::default(),
             resident_max: AtomicUsize::new(settings.resident_runs_max),
             has_stale_places: AtomicBool::new(false),

@@ -271,19 +271,13 @@ async fn reckless(grpc: SocketAddr, pace: f64, time: Duration) -> Tally {
 }
 
 /// The share of what can be done that must still be done under three times as much: of what a second of the daemon's
-/// processors brings, and of what a second brings on a machine that the senders share with it. Where nothing is optimized, a
-/// refusal costs more beside the reading of a request than it will.
-fn shares_held() -> [f64; 2] {
-    if is_optimized() {
-        [0.8, 0.5]
-    } else {
-        [0.6, 0.4]
-    }
-}
+/// processors brings, and of what a second brings on a machine that the senders share with it.
+const SHARES_HELD: [f64; 2] = [0.8, 0.5];
 
 /// Given three times the load that can be done (for `EDDY_OVERLOAD` seconds), of senders that send whatever becomes of it and of
-/// many that come again when they are told, most of what can be done is still done, fewer requests are refused than taken, with
-/// the time to come again and never otherwise, memory stays bounded, and as soon as it is over requests take as long as before.
+/// many that come again when they are told, most of what can be done is still done, and what is too much is told so, with the time
+/// to come again: hardly anybody waits in vain, and of those that come again, fewer are refused than taken. Memory stays bounded,
+/// and as soon as it is over requests take as long as before.
 #[cfg(target_os = "linux")]
 #[test]
 fn overload_costs_little_and_passes() {
@@ -297,6 +291,13 @@ fn overload_costs_little_and_passes() {
         alone(8, Duration::from_secs(1)).await;
         let mut before = alone(1, Duration::from_secs(1)).await.times;
         let normal = 2 * before.percentile(50) + Duration::from_millis(20);
+        let passed = || async {
+            let over = Instant::now();
+            while alone(1, Duration::from_secs(1)).await.times.percentile(50) > normal {
+                assert!(over.elapsed() < Duration::from_secs(10), "it does not pass");
+            }
+            over.elapsed()
+        };
         let (mut refused, mut capacity) = (0, 0.0_f64);
         // What else a machine does only makes it less: the best of five counts.
         for last in [false, false, false, false, true] {
@@ -305,11 +306,7 @@ fn overload_costs_little_and_passes() {
             let thrice = 3.0 * capacity / TOGETHER as f64;
             let reckless = observed(&daemon, reckless(grpc, thrice, time)).await;
             capacity = capacity.max(reckless.rate);
-            let over = Instant::now();
-            while alone(1, Duration::from_secs(1)).await.times.percentile(50) > normal {
-                assert!(over.elapsed() < Duration::from_secs(10), "it does not pass");
-            }
-            let over = over.elapsed();
+            let over = passed().await;
             let patient = observed(&daemon, patient(grpc, MANY, thrice / MANY as f64, time)).await;
             println!(
                 "at most: {usual}\nreckless senders: {reckless}\npatient ones: {patient}\n\
@@ -319,15 +316,17 @@ fn overload_costs_little_and_passes() {
             refused += usual.refused + reckless.refused + patient.refused;
             let is_enough = [&reckless, &patient].into_iter().all(|told| {
                 let shares = [told.efficiency / usual.efficiency, told.rate / usual.rate];
-                let mut shares = shares.iter().zip(shares_held());
-                shares.all(|(share, held)| *share > held) && told.refused < told.taken
+                let mut shares = shares.iter().zip(SHARES_HELD);
+                shares.all(|(share, held)| *share > held) && told.given_up < told.taken / 10
             });
+            let is_enough = is_enough && patient.refused < patient.taken;
             // On a busy machine the senders may not come to three times as much.
             let is_enough = is_enough && reckless.refused > 0;
             assert!(
                 is_enough || !last,
                 "too little is done, or it was not too much"
             );
+            passed().await;
             if is_enough {
                 break;
             }
