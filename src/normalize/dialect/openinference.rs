@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use crate::engine::event::{Answer, Body, ModelCall, Recorded, RunEnd};
 use crate::normalize::answer::FINAL_ANSWER;
 use crate::normalize::call::Call;
-use crate::normalize::facts::Slot;
+use crate::normalize::facts::{Facts, Slot};
 use crate::normalize::reading::Reading;
 use crate::normalize::report::Outcome;
 use crate::normalize::scopes::watched;
@@ -311,14 +311,8 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
     let tool = facts
         .text(Slot::ToolName)
         .unwrap_or_else(|| function_in(name));
-    // Their agents' way to say that they are done.
-    match (framework, tool) {
-        (Framework::Smolagents | Framework::BeeAi, FINAL_ANSWER) | (Framework::Dspy, "finish") => {
-            return;
-        }
-        // Around calls that were made at once, each of which has a span.
-        (Framework::GoogleAdk, MERGED_TOOLS) => return,
-        _ => {}
+    if is_no_call(framework, tool, facts) {
+        return;
     }
     if framework == Framework::Autogen && reading.agent.is_none() {
         let agent = name
@@ -326,55 +320,64 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
             .and_then(|rest| rest.strip_suffix('.'));
         reading.agent = agent.map(Cow::Borrowed);
     }
-    if framework == Framework::LlamaIndex && !facts.has(Slot::ToolName) {
-        // The step of a workflow around the tool.
-        return;
-    }
+    let result = json_text(facts.value(Slot::Output));
+    let result = result.or_else(|| json_text(facts.value(Slot::Result)));
+    let has_ended = result.is_some() || reading.failure().is_some();
     let mut call = Call {
         tool,
         id: json_text(facts.value(Slot::CallId)),
-        // Who marks spans for a viewer of this convention may keep to another one for all else.
-        arguments: json_text(facts.value(Slot::Input))
-            .or_else(|| json_text(facts.value(Slot::Arguments))),
-        result: json_text(facts.value(Slot::Output))
-            .or_else(|| json_text(facts.value(Slot::Result))),
+        arguments: arguments(facts, framework, has_ended),
+        result,
         handoff_told_elsewhere: framework == Framework::Autogen,
         ..Call::default()
     };
-    // What goes in is written where there is any; what is hidden says so.
-    let writes_any = matches!(framework, Framework::LangChain | Framework::GoogleAdk);
-    if writes_any
-        && call.arguments.is_none()
-        && (call.result.is_some() || reading.failure().is_some())
-    {
-        call.arguments = Some(Cow::Borrowed("{}"));
-    }
     match framework {
         // A single argument is recorded as its bare text, and stays that.
         Framework::LangChain => call.unwrap_message(),
         Framework::LlamaIndex => call.unwrap_tool_output(),
-        Framework::CrewAi => {
-            call.arguments = call.arguments.map(|used| wrappers::within(used, calling));
-        }
         Framework::GoogleAdk => {
-            call.result = call
-                .result
-                .map(|answer| wrappers::within(answer, wrappers::function_response));
-        }
-        Framework::BeeAi => {
-            call.arguments = call
-                .arguments
-                .map(|run| wrappers::within(run, |run| member_text(run, &["input"])));
-        }
-        Framework::Bedrock => {
-            let parameters = || json_text(facts.value(Slot::ToolParameters));
-            call.arguments = call
-                .arguments
-                .or_else(|| parameters().as_deref().and_then(by_name));
+            let within = |answer| wrappers::within(answer, wrappers::function_response);
+            call.result = call.result.map(within);
         }
         _ => {}
     }
     reading.tell_call(&call);
+}
+
+/// Whether a span that names a tool is none of a call.
+fn is_no_call(framework: Framework, tool: &str, facts: &Facts<'_>) -> bool {
+    match framework {
+        // Their agents' way to say that they are done.
+        Framework::Smolagents | Framework::BeeAi => tool == FINAL_ANSWER,
+        Framework::Dspy => tool == "finish",
+        // Around calls that were made at once, each of which has a span.
+        Framework::GoogleAdk => tool == MERGED_TOOLS,
+        // The step of a workflow around the tool.
+        Framework::LlamaIndex => !facts.has(Slot::ToolName),
+        _ => false,
+    }
+}
+
+/// What goes into a call, out of what the framework puts around it.
+fn arguments<'a>(facts: &Facts<'a>, framework: Framework, has_ended: bool) -> Option<Cow<'a, str>> {
+    // Who marks spans for a viewer of this convention may keep to another one for all else.
+    let written = json_text(facts.value(Slot::Input));
+    let written = written.or_else(|| json_text(facts.value(Slot::Arguments)));
+    match framework {
+        // These write what goes in where there is any, and of what is hidden that it is.
+        Framework::LangChain | Framework::GoogleAdk => {
+            written.or_else(|| has_ended.then_some(Cow::Borrowed("{}")))
+        }
+        Framework::CrewAi => written.map(|used| wrappers::within(used, calling)),
+        Framework::BeeAi => {
+            written.map(|run| wrappers::within(run, |run| member_text(run, &["input"])))
+        }
+        Framework::Bedrock => written.or_else(|| {
+            let parameters = json_text(facts.value(Slot::ToolParameters));
+            parameters.as_deref().and_then(by_name)
+        }),
+        _ => written,
+    }
 }
 
 /// The arguments of a call that `CrewAI` is about to make, as Python prints it beside the thought that led to it:
