@@ -6,11 +6,13 @@
 //! waiting for the answer has used up its time.
 //!
 //! # Why it matters
-//! Asking the same question again does not change the answer; every repeat costs a model call and its tokens.
+//! Asking the same question again does not change the answer; every repeat costs a model call and its tokens. Where the tool does
+//! something (`pay_invoice`), each repeat may have done it once more.
 //!
 //! # What to try
 //! If the calls fail, mend the cause that the error names. If not, give the agent the earlier result, or say what it may do
-//! when the result does not help. If it waits for something, let it wait in the tool instead of asking again.
+//! when the result does not help. If it waits for something, let it wait in the tool instead of asking again. Of what was done
+//! again, undo what is too much, and have the tool refuse a repeat.
 //!
 //! # When it stays silent
 //! Arguments that were not recorded, are redacted or were cut off, equal nothing. Where progress is known, a repeat that brings a

@@ -6,7 +6,7 @@
 //! longer ones must also be alike by a sketch of their words up to 4 kB).
 //!
 //! # Why it matters
-//! A question asked in other words usually finds what the first one found.
+//! A question asked again, also in other words, usually finds what it found first.
 //!
 //! # What to try
 //! Tell the agent what the earlier queries found, and ask for another source or for the answer with what is known.

@@ -8,8 +8,10 @@ mod prior;
 
 use super::kept::{BETWEEN, Kept};
 use super::{Rule, Severity};
+use crate::engine::event::Manner;
 use crate::engine::guard::message::spelled_out;
 use crate::engine::guard::verdict::VerdictKind;
+use crate::engine::tool_name;
 
 /// What happened.
 pub(crate) fn what_happened(kept: &Kept) -> String {
@@ -21,7 +23,7 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
             format!("{tool} was {called} {count} times among the latest calls.")
         }
         Rule::RepeatedToolCallSimilarInput => {
-            format!("{tool} was {called} {count} times with nearly the same arguments.")
+            format!("{tool} was {called} {count} times with the same or nearly the same arguments.")
         }
         Rule::RepeatedToolCallExactInput => {
             format!("{tool} was {called} {count} times with the same arguments.")
@@ -79,13 +81,21 @@ pub(crate) fn why_it_matters(kept: &Kept, fails: Option<bool>) -> &'static str {
         Rule::RepeatedToolCallSimilarInput if fails == Some(true) => {
             "What was refused in one way is usually refused in another."
         }
+        Rule::RepeatedToolCallSimilarInput if is_deed(kept) => DEEDS_MATTER,
         Rule::RepeatedToolCallSimilarInput => {
-            "A question in other words usually finds what the first one found."
+            "A question asked again, also in other words, usually finds what it found first."
+        }
+        Rule::RepeatedToolCallExactInput if fails != Some(true) && is_deed(kept) => DEEDS_MATTER,
+        Rule::RepeatedToolCallExactInput if fails == Some(true) => {
+            "What failed will fail again as long as nothing else has changed."
         }
         Rule::RepeatedToolCallExactInput => {
             "Asking the same question again does not change the answer."
         }
         Rule::NoProgress => "The run costs time and money and is no nearer to its goal.",
+        Rule::EmptyResultLoop if asks_somebody(kept) => {
+            "The agent waits for somebody who does not answer."
+        }
         Rule::EmptyResultLoop => {
             "The agent searches a dead end; more of the same will find nothing either."
         }
@@ -111,6 +121,12 @@ pub(crate) fn why_it_matters(kept: &Kept, fails: Option<bool>) -> &'static str {
 /// What to try; whether the calls fail is told where it is known.
 pub(crate) fn what_to_try(kept: &Kept, fails: Option<bool>) -> &'static str {
     match (kept.rule, kept.severity) {
+        (
+            Rule::RepeatedToolCallExactInput
+            | Rule::RepeatedToolCallSimilarInput
+            | Rule::NoProgress,
+            severity,
+        ) if fails == Some(false) && is_deed(kept) => done_again(severity),
         (Rule::RepeatedToolCallExactInput | Rule::NoProgress, severity) if fails.is_some() => {
             standstill(severity, fails == Some(true))
         }
@@ -131,6 +147,9 @@ pub(crate) fn what_to_try(kept: &Kept, fails: Option<bool>) -> &'static str {
         }
         (Rule::NoProgress, _) => {
             "Give the run what it lacks (a credential, a file, a decision), or stop it."
+        }
+        (Rule::EmptyResultLoop, _) if asks_somebody(kept) => {
+            "Answer the agent, or say in its instructions what it is to do when nobody answers."
         }
         (Rule::EmptyResultLoop, _) => {
             "Name another source, or let the agent answer that nothing was found."
@@ -179,6 +198,34 @@ fn standstill(severity: Severity, fails: bool) -> &'static str {
             "Give the agent the earlier result, or say what it may do when the result does not help. If it waits for something, let it wait in the tool instead of asking again."
         }
     }
+}
+
+/// Why it matters that something was done again.
+const DEEDS_MATTER: &str = "Each of these calls may have had its effect: what was meant once may have been done many times.";
+
+/// What to try where something was done again.
+fn done_again(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => {
+            "Stop the run, and look whether it was done more than once: undo what is too much, and have the tool refuse a repeat (an idempotency key)."
+        }
+        _ => {
+            "Look whether it was done more than once; give the agent the first result, and have the tool refuse a repeat (an idempotency key)."
+        }
+    }
+}
+
+/// Whether the tool, by its name, does something to others: a repeat is then more than a question asked again.
+fn is_deed(kept: &Kept) -> bool {
+    let tool = kept.tool.as_deref();
+    tool.is_some_and(|tool| tool_name::manner(tool) == Manner::Writes)
+}
+
+/// Whether the tool, by its name, asks a person.
+fn asks_somebody(kept: &Kept) -> bool {
+    let tool = kept.tool.as_deref().unwrap_or_default();
+    tool_name::has_one_of(tool, &["ask", "question", "input"])
+        && tool_name::has_one_of(tool, &["user", "human", "person", "customer", "operator"])
 }
 
 fn quoted(name: Option<&str>, otherwise: &str) -> String {
@@ -244,7 +291,28 @@ fn times(count: u64, one: &str, many: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{length, money, quoted};
+    use super::*;
+    use crate::engine::policy::Alarm;
+    use crate::engine::warning::kept::{Finding, Proof};
+
+    fn of_rule(rule: Rule) -> Kept {
+        let finding = Finding {
+            rule,
+            group: 0,
+            count: 8,
+            tool: None,
+            agent: None,
+            ring: None,
+            proof: Proof::default(),
+            is_guess: false,
+        };
+        let alarm = Alarm {
+            severity: Severity::Warning,
+            critical_count: None,
+            penalty: 25,
+        };
+        Kept::new(finding, &alarm)
+    }
 
     /// Given an amount, it is told in cents; a small one in hundredths of them, and never as nothing.
     #[test]
@@ -271,6 +339,36 @@ mod tests {
             (10_800_000, "3 h"),
         ] {
             assert_eq!(length(milliseconds * 1_000_000), expected);
+        }
+    }
+
+    /// Given a warning of a tool that does something, it says what repeats of deeds may have done; of one that asks a person, that
+    /// nobody answers.
+    #[test]
+    fn deeds_are_no_questions() {
+        let kept = |rule, tool: &str| Kept {
+            tool: Some(tool.into()),
+            ..of_rule(rule)
+        };
+        for tool in ["pay_invoice", "remove_from_cart", "sendEmail"] {
+            let kept = kept(Rule::RepeatedToolCallExactInput, tool);
+            assert_eq!(why_it_matters(&kept, Some(false)), DEEDS_MATTER);
+            let advice = what_to_try(&kept, Some(false));
+            assert!(advice.contains("more than once"), "{advice}");
+            let advice = what_to_try(&kept, Some(true));
+            assert!(!advice.contains("more than once"), "{advice}");
+        }
+        for tool in ["get_invoice", "bash"] {
+            let kept = kept(Rule::RepeatedToolCallExactInput, tool);
+            assert_ne!(why_it_matters(&kept, Some(false)), DEEDS_MATTER);
+        }
+        for (tool, asks) in [
+            ("ask_user", true),
+            ("human_input", true),
+            ("list_users", false),
+        ] {
+            let why = why_it_matters(&kept(Rule::EmptyResultLoop, tool), None);
+            assert_eq!(why.contains("does not answer"), asks, "{tool}: {why}");
         }
     }
 

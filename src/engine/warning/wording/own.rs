@@ -102,7 +102,7 @@ pub(super) fn why_it_matters(kept: &Kept) -> &'static str {
         Rule::SameError if fails_to_pass(kept) => {
             "What passes by itself has not passed, and each try is a load on what fails."
         }
-        Rule::SameError => "Trying in another way does not mend the cause.",
+        Rule::SameError => "Until its cause is mended it will fail again, however it is tried.",
         Rule::HandoffCycle => "Every agent passes the task on; nobody works on it.",
         Rule::GoalLoop => "The errand has been run and did not bring what was wanted.",
         Rule::RepeatedText => "Whoever says the same again without acting does not get on.",
