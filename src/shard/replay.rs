@@ -101,6 +101,9 @@ pub(super) async fn replay(
             save(store, residence, most).await?;
         }
     }
+    if store.counters().lost_records > 0 {
+        begin_lost(store, &mut residences, policy, most).await?;
+    }
     // The journal is kept until the shards have said what is owed of runs that began anew: if that fails, they are found by it.
     for residence in &mut residences {
         save(store, residence, most).await?;
@@ -112,6 +115,38 @@ pub(super) async fn replay(
         residences,
         absorbed,
     })
+}
+
+/// Begins the runs anew of which the journal has lost all that it told: their warnings are over for whoever was told of them.
+async fn begin_lost(
+    store: &Store,
+    residences: &mut [Residence],
+    policy: &Policy,
+    most: usize,
+) -> Result<(), StoreError> {
+    let shards = residences.len() as u16;
+    let (mut after, mut lost) = (None, 0_u64);
+    loop {
+        let keys = store.run_ids_oldest_first(after.as_ref(), SAVE_TOGETHER)?;
+        let Some(last) = keys.last() else {
+            break;
+        };
+        after = Some(last.clone());
+        for key in keys {
+            let residence = &mut residences[usize::from(shard_of(&key.run_id, shards))];
+            lost += u64::from(residence.begin_lost(key, policy)?);
+        }
+        for residence in residences.iter_mut() {
+            save(store, residence, most).await?;
+        }
+    }
+    if lost > 0 {
+        warn!(
+            runs = lost,
+            "runs of which nothing is left but that they were there begin anew"
+        );
+    }
+    Ok(())
 }
 
 /// Notes which runs were absorbed, and which were removed behind that.

@@ -13,8 +13,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 use tracing::warn;
 
-use crate::engine::RunState;
 use crate::engine::event::Text;
+use crate::engine::policy::Policy;
+use crate::engine::{Input, RunState, step};
 use crate::store::hashing::FastMap;
 use crate::store::records::{decode_run, encode_run};
 use crate::store::{IndexKey, SavedRun, Store, StoreError};
@@ -223,6 +224,27 @@ impl Residence {
             self.note_unsure(run_id);
         }
         Ok(state)
+    }
+
+    /// Begins a listed run anew where nothing else of it is to be found, neither a state nor anything in the journal that has been
+    /// replayed. Says whether that was so.
+    pub(super) fn begin_lost(
+        &mut self,
+        key: IndexKey,
+        policy: &Policy,
+    ) -> Result<bool, StoreError> {
+        let is_there = self.slots.contains_key(&key.run_id)
+            || !matches!(self.store.load_run(&key.run_id), Ok(None));
+        if is_there {
+            return Ok(false);
+        }
+        let mut state = self.begin_anew(&key.run_id)?;
+        // Whether it goes on is not known. It has been heard of then, if not later.
+        let at_ms = key.created_ms;
+        step(&mut state, &Input::Idle { at_ms }, policy);
+        let slot = self.admit(Resident::new(state, key, 0));
+        self.committed(slot, 0);
+        Ok(true)
     }
 
     fn unreadable(&mut self, error: &dyn std::error::Error) {

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use super::durable::sync_dir;
 use super::error::StoreError;
+use super::lock::is_same;
 use reader::{ALIGNMENT, END_MARK_BYTES, Segment};
 pub(super) use reader::{Found, Reader};
 
@@ -201,6 +202,21 @@ impl Journal {
         }
     }
 
+    /// Leaves the segment that is being written where somebody has removed, replaced or cut its file: the next record goes to
+    /// another one. Says whether that was so.
+    pub(super) fn leave_lost(&mut self) -> bool {
+        let is_lost = |active: &Active| {
+            let there = fs::metadata(active.segment.path(&self.dir));
+            match (there, active.file.metadata()) {
+                (Ok(there), Ok(held)) => !is_same(&there, &held) || there.len() < active.end,
+                (Err(error), _) => error.kind() == io::ErrorKind::NotFound,
+                // A write that fails will say more.
+                _ => false,
+            }
+        };
+        self.active.take_if(|active| is_lost(active)).is_some()
+    }
+
     /// Begins the next segment: one that is free, else a new one.
     fn begin_segment(&mut self) -> io::Result<()> {
         if let Some(active) = self.active.take() {
@@ -212,8 +228,18 @@ impl Journal {
         }
         let segment = Segment::begin(self.next);
         let path = segment.path(&self.dir);
-        let file = if let Some(free) = self.free.pop() {
-            fs::rename(free.path(&self.dir), &path)?;
+        let is_renamed = loop {
+            let Some(free) = self.free.pop() else {
+                break false;
+            };
+            match fs::rename(free.path(&self.dir), &path) {
+                Ok(()) => break true,
+                // Somebody has removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        };
+        let file = if is_renamed {
             OpenOptions::new().write(true).open(&path)?
         } else {
             File::create_new(&path)?

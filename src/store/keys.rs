@@ -5,7 +5,7 @@
 //! | `!schema` | format of the whole store, u32 |
 //! | `!journal` | first position of the journal that somebody may need, u64 |
 //! | `!runs` | number of runs, and the journal position of which it is, two u64 |
-//! | `!position` | newest journal position contained in states, where the database was rebuilt, u64 |
+//! | `!position` | journal position up to which the database knew that something was committed, u64 |
 //! | `!alerts` | cursor behind the snapshot's alerts, from a rebuilding until exporters have begun, u64 |
 //! | `!thinned` | cursor before which the log of alerts is thinned, from the store's orderly end to its next opening, u64 |
 //! | `a` cursor | that alert and some of those behind it (`bundles`) |
@@ -35,7 +35,7 @@ pub(super) const JOURNAL_START: &[u8] = b"!journal";
 /// How many runs there are, and up to which position of the journal this counts them.
 pub(super) const RUNS: &[u8] = b"!runs";
 
-/// The newest position that states in a rebuilt database contain; see [`super::rebuild`].
+/// The newest position that the database has heard of: a journal that ends before it has lost its end.
 pub(super) const POSITION: &[u8] = b"!position";
 
 /// Where exporters go on whose cursors a rebuilding has lost; see [`super::rebuild`].

@@ -94,14 +94,15 @@ pub(super) fn in_place(dir: &Path, held: &File) -> Result<(), StoreError> {
     }
 }
 
+/// Whether two files are one.
 #[cfg(unix)]
-fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+pub(super) fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// Other systems do not let a file that is held be moved or removed.
 #[cfg(not(unix))]
-fn is_same(_: &fs::Metadata, _: &fs::Metadata) -> bool {
+pub(super) fn is_same(_: &fs::Metadata, _: &fs::Metadata) -> bool {
     true
 }

@@ -337,7 +337,8 @@ impl Store {
     }
 
     /// Sees whether the directory is still where it was opened. Where it was moved or removed, the store fails: what is
-    /// committed would go to files that nobody finds again. It waits for the disk.
+    /// committed would go to files that nobody finds again. Where the journal's newest file alone is gone, another one is begun, and
+    /// what is committed goes on; what it held is saved with the states. It waits for the disk.
     pub fn look(&self) {
         let lost = self.inner.lock.as_ref().map(|held| {
             let dir = &self.inner.shared.dir;
@@ -346,6 +347,8 @@ impl Store {
         if let Some(Err(error)) = lost {
             self.inner.shared.fail(&error);
         }
+        // A store that is closed writes no journal.
+        let _ = self.inner.orders.send(Order::Look);
     }
 
     /// Writes everything that waits, flushes and syncs. Later writes fail with [`StoreError::Closed`]; reads still
@@ -398,9 +401,12 @@ impl Shared {
         let mut journal = Journal::open(&self.journal_dir(), syncs, start, keep_from, recover)?;
         self.keep_policies(policies)?;
         prepare(&mut journal);
-        let given = self.position.load(Ordering::Acquire);
-        let newest = journal.newest().max(start - 1).max(given);
-        self.position.store(newest, Ordering::Release);
+        let known = self.position.load(Ordering::Acquire);
+        let newest = journal.newest().max(start - 1);
+        if newest < known {
+            self.lose_end(newest, known);
+        }
+        self.position.store(newest.max(known), Ordering::Release);
         self.find_run_count()?;
         Ok(Writer::new(Arc::clone(self), journal))
     }

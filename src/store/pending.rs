@@ -139,6 +139,7 @@ impl Shared {
             for (trace, run_id) in &pending.aliases {
                 writes.put(&keys::alias(*trace), run_id.as_bytes());
             }
+            writes.put(keys::POSITION, &self.known_position());
             writes.apply_each(db)
         })?;
         let aliases = pending.aliases.keys();
@@ -146,6 +147,18 @@ impl Shared {
         self.settle_alerts(&pending.alerts)?;
         *self.pending() = Arc::default();
         Ok(())
+    }
+
+    /// The journal ends at one position, and the database knows of commits up to another.
+    pub(super) fn lose_end(&self, newest: u64, known: u64) {
+        let lost = known - newest;
+        tracing::error!(
+            commits = lost,
+            journal = %self.journal_dir().display(),
+            "the journal has lost its end: what its last commits told is lost, but for what had been saved of it"
+        );
+        self.tally.lost_records.add(lost);
+        self.lose_run_count();
     }
 
     /// Does again what a crash may have left undone, and notes which policies the record names and holds.

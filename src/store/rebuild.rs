@@ -22,7 +22,7 @@ use super::open::{
     BLOBS, CONFIGURATION, DATABASE, FORMAT, JOURNAL, LOG, SCHEMA_KNOWN, format_of, known,
     open_database,
 };
-use super::pieces::Writes;
+use super::pieces::{self, Writes};
 use super::records::decode_saved;
 use super::reserve::RESERVE;
 use super::snapshot;
@@ -91,13 +91,13 @@ impl Rebuilt {
 
     fn loss(&self, lost_records: u64, position: u64) -> Option<String> {
         match (lost_records, self.snapshot_ms) {
+            (_, Some(_)) if !self.has_journal => {
+                Some("there is no journal: what came after the newest snapshot, or just before it, is lost".to_owned())
+            }
             (0, None) if self.had_something() && position == 0 => Some(
                 "neither a snapshot nor the journal can be read: all that was there is lost"
                     .to_owned(),
             ),
-            (0, Some(_)) if !self.has_journal => {
-                Some("there is no journal: what came after the newest snapshot, or just before it, is lost".to_owned())
-            }
             (0, _) => {
                 let until = self.start.max(position + 1);
                 let cut = self.copied_until.saturating_sub(until);
@@ -256,6 +256,9 @@ fn fill(
                 return Ok(());
             }
             position = position.max(position_in(key, value));
+            if key == keys::POSITION {
+                return Ok(());
+            }
             if keys::is_in_pieces(key) {
                 writes.put_pieces(key, value);
             } else {
@@ -291,8 +294,11 @@ fn fill(
     db.close().map_err(refused)
 }
 
-/// The journal's position that a state contains. No later record may have one that is not above it.
+/// The journal's position that a state contains, or that the database knew of. No later record may have one that is not above it.
 fn position_in(key: &[u8], value: &[u8]) -> u64 {
+    if key == keys::POSITION {
+        return pieces::read_number(value).unwrap_or(0);
+    }
     let Some((&keys::RUN, run_id)) = key.split_first() else {
         return 0;
     };

@@ -236,6 +236,11 @@ impl Shared {
         bytes
     }
 
+    /// What is to be saved of the newest position, so that a journal that loses its end is found out.
+    pub(super) fn known_position(&self) -> [u8; 8] {
+        self.position.load(Ordering::Acquire).to_be_bytes()
+    }
+
     /// Counts what the record at this position began and removed, unless it is counted already.
     pub(super) fn count_runs(&self, position: u64, begun: usize, removed: usize) {
         if position <= self.runs_counted.load(Ordering::Relaxed) {

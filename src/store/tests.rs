@@ -199,6 +199,12 @@ mod raw {
         found.collect()
     }
 
+    /// Takes away what the database knows of the journal's end, as where it was written last before that.
+    pub(super) fn remove_position(dir: &Path) {
+        let removed = database(dir).remove(super::keys::POSITION);
+        removed.expect("the key can be removed");
+    }
+
     /// Takes away what lies under keys with these prefixes.
     pub(super) fn remove(dir: &Path, prefixes: &[u8]) {
         let database = database(dir);

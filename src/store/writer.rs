@@ -62,6 +62,8 @@ pub(super) enum Order {
     Cursor(String, u64, Reply<()>),
     /// Nobody needs the journal before this position.
     Cut(u64),
+    /// See whether the journal's file is still there.
+    Look,
     /// Do all that waits, and end.
     Close(Option<Reply<()>>),
 }
@@ -212,10 +214,19 @@ impl Writer {
                 let _ = answer.send(self.shared.set_exporter_cursor(&name, cursor));
             }
             Order::Cut(until) => self.cut_until = self.cut_until.max(until),
+            Order::Look => self.look(),
             Order::Close(answer) => {
                 self.closing = true;
                 self.closers.extend(answer);
             }
+        }
+    }
+
+    /// Goes on in another file where the journal's newest one is gone.
+    fn look(&mut self) {
+        if self.journal.leave_lost() {
+            let dir = self.shared.journal_dir();
+            tracing::error!(journal = %dir.display(), "the journal's newest file was removed, replaced or cut; another one is begun, and what it held is lost if Eddy ends before the states of runs are saved");
         }
     }
 
@@ -324,6 +335,7 @@ impl Writer {
                 }
                 writes.put_pieces(&key, &encode_saved(run));
             }
+            writes.put(keys::POSITION, &self.shared.known_position());
             writes.apply(db)?;
             to_trim
                 .iter()
@@ -366,6 +378,7 @@ impl Writer {
         shared.write(|db| {
             // First, since without it what the journal has behind the cut would have to be counted.
             db.insert(keys::RUNS, &shared.run_count_to_save())?;
+            db.insert(keys::POSITION, &shared.known_position())?;
             db.insert(keys::JOURNAL_START, &start.to_be_bytes())
         })?;
         if durably {

@@ -1,6 +1,7 @@
 //! A defect of the engine ends one run, and so does a state that cannot be read.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 
 use super::{
@@ -77,6 +78,46 @@ async fn a_defect_ends_one_run() {
     assert_eq!((mended.tool_calls, mended.warnings.len()), (3, warned));
     assert!(revisions.min() > Some(1), "{:?}", mended.warnings);
     assert!(says_so(&mended), "{:?}", mended.notes);
+    stop(&shards).await;
+}
+
+/// Given a journal that is gone, with what runs were told since their states were saved last, those that have none are there all
+/// the same and say that they began anew, what was warned of them is over, and they go on.
+#[tokio::test(start_paused = true)]
+async fn runs_that_the_journal_has_lost_begin_anew() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), settings()).await;
+    submit(&shards, calls(B, Some("saved"), 0..3)).await;
+    stop(&shards).await;
+    kill(shards).await;
+    let shards = start(dir.path(), settings()).await;
+    submit(&shards, calls(A, Some("lost"), 0..3)).await;
+    let raised = shards.store().last_cursor();
+    kill(shards).await;
+    fs::remove_dir_all(dir.path().join("store/journal")).unwrap();
+
+    let shards = start(dir.path(), settings()).await;
+    assert!(shards.store().counters().lost_records > 0);
+    assert_eq!(view(&shards, "saved").await.tool_calls, 3);
+    let lost = view(&shards, "lost").await;
+    assert_eq!((lost.tool_calls, lost.warnings.len()), (0, 0));
+    assert!(says_so(&lost), "{:?}", lost.notes);
+    let alerts = shards.store().alerts_after(raised, 100).unwrap();
+    assert!(!alerts.is_empty());
+    for alert in alerts {
+        assert_eq!(
+            (&*alert.run_id, alert.change),
+            ("lost", ChangeKind::Resolved)
+        );
+    }
+    submit(&shards, calls(A, Some("lost"), 3..6)).await;
+    kill(shards).await;
+    let shards = start(dir.path(), settings()).await;
+    let again = view(&shards, "lost").await;
+    assert_eq!(again.tool_calls, 3);
+    assert!(!again.warnings.is_empty() && says_so(&again));
+    assert_eq!(shards.store().counters().lost_records, 0);
     stop(&shards).await;
 }
 

@@ -193,7 +193,11 @@ async fn a_crash_between_any_two_writes_costs_nothing() {
         store.close().await.unwrap();
         let left = raw::keys(copied.path());
         let left: Vec<_> = left.iter().filter(|key| !key.starts_with('a')).collect();
-        assert_eq!(left, ["!journal", "!runs", "!schema"], "{number}");
+        assert_eq!(
+            left,
+            ["!journal", "!position", "!runs", "!schema"],
+            "{number}"
+        );
     }
 }
 

@@ -129,7 +129,7 @@ async fn a_large_turn_comes_back_and_is_cut() {
     store.needed_from(0, u64::MAX);
     store.close().await.unwrap();
     let left = raw::keys(dir.path());
-    assert_eq!(left, ["!journal", "!runs", "!schema", "i"]);
+    assert_eq!(left, ["!journal", "!position", "!runs", "!schema", "i"]);
 }
 
 /// Given shards that need the journal from different positions on, it is cut behind the lowest; positions go on where

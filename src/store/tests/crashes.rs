@@ -57,6 +57,7 @@ async fn a_torn_end_is_left_out() {
         let middle = starts[2].midpoint(bytes.len());
         bytes[middle..].fill(0);
     });
+    raw::remove_position(dir.path());
     for _ in 0..2 {
         let store = open(dir.path());
         assert_eq!(positions(&store), (vec![1, 2], 0));
@@ -68,6 +69,61 @@ async fn a_torn_end_is_left_out() {
     let store = open(dir.path());
     assert_eq!(positions(&store), (vec![1, 2, 3], 0));
     assert_eq!(replayed(&store)[2].1, idle("run", 4).entries);
+}
+
+/// Given a journal that has lost its end, in part or as a whole, of which the database knows, as many commits are counted as lost,
+/// and their positions are not given again: states that were saved may be of them.
+#[tokio::test]
+async fn a_lost_end_is_counted() {
+    for (left, lost) in [(3, 0), (2, 1), (0, 3)] {
+        let dir = TempDir::new().unwrap();
+        let starts = filled(dir.path(), 3).await;
+        let journal = &segments(dir.path())[0];
+        if left == 0 {
+            fs::remove_file(journal).unwrap();
+        } else {
+            change(journal, |bytes| {
+                let end = starts.get(left).map_or(bytes.len(), |start| *start);
+                bytes[end..].fill(0);
+            });
+        }
+        let store = open(dir.path());
+        assert_eq!(positions(&store).0.len(), left);
+        assert_eq!(store.counters().lost_records, lost, "{left}");
+        assert_eq!(store.commit(idle("run", 4)).await.unwrap().position, 4);
+    }
+}
+
+/// Given a store at work whose newest file of the journal is removed, replaced by a copy or cut, it goes on in another one when it
+/// has looked, and what is committed from then on is found again.
+#[tokio::test]
+async fn a_file_that_is_gone_is_left() {
+    let spoil: [fn(&Path); 3] = [
+        |path| fs::remove_file(path).unwrap(),
+        |path| {
+            let copy = path.with_extension("copy");
+            fs::copy(path, &copy).unwrap();
+            fs::rename(copy, path).unwrap();
+        },
+        |path| fs::write(path, []).unwrap(),
+    ];
+    for spoil in spoil {
+        let dir = TempDir::new().unwrap();
+        let store = open(dir.path());
+        let commit = async |turn| store.commit(idle("run", turn)).await.unwrap();
+        commit(1).await;
+        store.look();
+        commit(2).await;
+        assert_eq!(segments(dir.path()).len(), 1);
+        spoil(&segments(dir.path())[0]);
+        store.look();
+        commit(3).await;
+        commit(4).await;
+        assert!(store.failure().is_none());
+        drop(store);
+        let (found, _) = positions(&open(dir.path()));
+        assert_eq!(found[found.len() - 2..], [3, 4]);
+    }
 }
 
 /// Given senders who say what looks like records of the journal, it is not taken for any where it lies behind the newest one, in

@@ -202,7 +202,10 @@ fn another_format_is_left_alone() {
         drop(open(dir.path()));
         raw::put(dir.path(), keys::SCHEMA, &format.to_be_bytes());
         check(dir.path(), format);
-        assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
+        assert_eq!(
+            raw::keys(dir.path()),
+            ["!journal", "!position", "!runs", "!schema"]
+        );
     }
 }
 

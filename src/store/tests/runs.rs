@@ -86,7 +86,10 @@ async fn deleted_runs_leave_nothing_behind() {
     store.commit(removing("old2")).await.unwrap();
     store.needed_from(0, u64::MAX);
     store.close().await.unwrap();
-    assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
+    assert_eq!(
+        raw::keys(dir.path()),
+        ["!journal", "!position", "!runs", "!schema"]
+    );
 }
 
 /// Given a run with two places in the index, one of which is taken away before the database has it or after that: the other one,
@@ -264,7 +267,10 @@ async fn a_crash_leaves_no_traces_of_a_removed_run() {
     let store = open(dir.path());
     store.needed_from(0, u64::MAX);
     store.close().await.unwrap();
-    assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
+    assert_eq!(
+        raw::keys(dir.path()),
+        ["!journal", "!position", "!runs", "!schema"]
+    );
 }
 
 /// Given a run that begins anew before all traces of the one that was removed have left the database, it has the traces that it
@@ -311,5 +317,8 @@ async fn a_crash_leaves_a_run_that_begins_anew_its_own_traces() {
     assert_eq!(store.aliases_of("run").unwrap(), []);
     store.needed_from(0, u64::MAX);
     store.close().await.unwrap();
-    assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
+    assert_eq!(
+        raw::keys(dir.path()),
+        ["!journal", "!position", "!runs", "!schema"]
+    );
 }
