@@ -196,6 +196,10 @@ fn warn_of_dates(cert_file: &Path, certificates: &[CertificateDer<'_>]) {
         humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(limit.as_secs()))
     };
     match out_of_date(certificates, now).or_else(|| out_of_date(certificates, soon)) {
+        Some(CertificateError::ExpiredContext { not_after, .. }) if not_after < now => {
+            let not_after = in_time(not_after);
+            tracing::error!(%cert_file, %not_after, "clients refuse this certificate, whose time is over; a new one in its place is used at once");
+        }
         Some(CertificateError::ExpiredContext { not_after, .. }) => {
             let not_after = in_time(not_after);
             tracing::warn!(%cert_file, %not_after, "clients refuse this certificate from its end on; a new one in its place is used at once");

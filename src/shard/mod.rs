@@ -280,9 +280,17 @@ impl Shards {
         })
     }
 
-    /// Resolves when a request is worth sending again, also for those that were told to come later.
+    /// Resolves when a request is worth sending again, also for those that were told to come later; or when the shards are given
+    /// up, and others may be there.
     pub fn room(&self) -> impl Future<Output = ()> + Send + use<> {
-        Arc::clone(&self.shared.backpressure).room_made()
+        let made = Arc::clone(&self.shared.backpressure).room_made();
+        let abandoned = self.shared.abandoned.clone().cancelled_owned();
+        async {
+            tokio::select! {
+                () = made => {}
+                () = abandoned => {}
+            }
+        }
     }
 
     /// By what reports are read and judged at present.

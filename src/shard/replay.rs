@@ -128,10 +128,10 @@ async fn begin_lost(
     let (mut after, mut lost) = (None, 0_u64);
     loop {
         let keys = store.run_ids_oldest_first(after.as_ref(), SAVE_TOGETHER)?;
-        let Some(last) = keys.last() else {
+        let Some(newest) = keys.last() else {
             break;
         };
-        after = Some(last.clone());
+        after = Some(newest.clone());
         for key in keys {
             let residence = &mut residences[usize::from(shard_of(&key.run_id, shards))];
             lost += u64::from(residence.begin_lost(key, policy)?);

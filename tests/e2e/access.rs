@@ -501,12 +501,12 @@ fn a_certificate_that_ended_is_warned_of() {
     assert!(checked.status.success(), "{checked:?}");
     let told = String::from_utf8_lossy(&checked.stderr);
     assert!(
-        told.contains("clients refuse this certificate from its end on"),
+        told.contains("clients refuse this certificate, whose time is over"),
         "{told}"
     );
     let said = || daemon.stderr.lock().expect("whole").clone();
     assert!(
-        said().contains("clients refuse this certificate from its end on"),
+        said().contains("clients refuse this certificate, whose time is over"),
         "{}",
         said()
     );

@@ -92,6 +92,21 @@ async fn a_failed_commit_stops_the_shard() {
     assert_eq!(view(&shards, "r").await.tool_calls, 1);
 }
 
+/// Given a connection that waits for room in shards that are given up, it waits no longer.
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_shards_that_are_given_up() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), settings()).await;
+    shards.shared.backpressure.refuse();
+    let given_up = async {
+        tokio::task::yield_now().await;
+        shards.abandon();
+    };
+    // The clock stands still.
+    tokio::join!(shards.room(), given_up);
+}
+
 /// One report each of so many traces.
 fn of_traces(numbers: std::ops::Range<u64>) -> Vec<Report> {
     let traces = numbers.map(|number| TraceId((u128::from(number + 1) << 64).to_be_bytes()));
