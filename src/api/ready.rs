@@ -66,7 +66,9 @@ pub(super) fn note_of(store: &Store) -> Option<String> {
     let missing = store.counters().lost_records;
     let Some(damage) = store.mended() else {
         return (missing > 0).then(|| {
-            format!("{missing} records of the journal were damaged, and what they told is lost")
+            format!(
+                "{missing} records of the journal were damaged or gone, and what they told is lost"
+            )
         });
     };
     let (reason, loss) = (&damage.reason, damage.told_loss());

@@ -1,10 +1,10 @@
 //! The configuration of a daemon that runs: read again when its file changes, and on SIGHUP.
 //!
 //! The file is looked at by its content, so that it does not matter how it changed: written anew, renamed into place, or
-//! behind another symbolic link. It must have come to rest first. A file with mistakes changes nothing, and its mistakes
-//! are logged. What came through a pipe is there only once, and is never looked at again. What counts as a loop (`detectors`,
-//! `tools`, `guard`) applies from the next report on, which is read and judged by it; everything else waits for a restart, and
-//! the log names it.
+//! behind another symbolic link. It must have come to rest first. A file with mistakes, or an empty one, changes nothing, and
+//! its mistakes are logged. What came through a pipe is there only once, and is never looked at again. What counts as a loop
+//! (`detectors`, `tools`, `guard`) applies from the next report on, which is read and judged by it; everything else waits for a
+//! restart, and the log names it.
 //!
 //! The files may lie on a disk that hangs. So they are read beside, one reading at a time, and whoever leaves waits for none.
 
@@ -26,6 +26,8 @@ pub(super) struct Reloader {
     loaded: Loaded,
     /// What the file said when it was read last.
     read: Result<String, Mistakes>,
+    /// Whether what the daemon works with is an empty file.
+    was_empty: bool,
     /// What the file said at the last look.
     seen: Result<String, Mistakes>,
     /// Why the file cannot be read again.
@@ -46,6 +48,7 @@ impl Reloader {
         Self {
             sources: Arc::new(sources),
             loaded,
+            was_empty: is_empty(&read),
             seen: Ok(read.clone()),
             read: Ok(read),
             once,
@@ -98,8 +101,8 @@ impl Reloader {
 
     /// What the file says.
     async fn look(&self) -> Result<String, Mistakes> {
-        let sources = Arc::clone(&self.sources);
-        beside(move || config::read_again(&sources)).await
+        let (sources, was_empty) = (Arc::clone(&self.sources), self.was_empty);
+        beside(move || config::read_again(&sources, was_empty)).await
     }
 
     /// Checks what was read, for which the files are read that it names.
@@ -120,9 +123,14 @@ impl Reloader {
             is_same,
         };
         taken.emit();
+        self.was_empty = self.read.as_deref().is_ok_and(is_empty);
         // What waits for a restart is named again until then.
         self.loaded.take_policy(loaded);
     }
+}
+
+fn is_empty(text: &str) -> bool {
+    text.trim().is_empty()
 }
 
 async fn beside<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {

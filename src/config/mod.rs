@@ -301,15 +301,24 @@ pub fn read(sources: &Sources) -> Result<String, Mistakes> {
     std::fs::read_to_string(path).map_err(|error| unreadable(path, &error.to_string()))
 }
 
-/// What the file says now, for a daemon that runs. A pipe might keep it waiting for ever, and is not opened.
+/// What the file says now, for a daemon that runs. A pipe might keep it waiting for ever, and is not opened. An empty file is one
+/// that is being written, or that could not be on a full disk, and not one that asks for the defaults; but where it always was.
 ///
 /// # Errors
-/// When it cannot be read again.
-pub fn read_again(sources: &Sources) -> Result<String, Mistakes> {
-    match &sources.file {
-        Some(path) if sources.is_read_once() => Err(unreadable(path, "it is no regular file")),
-        _ => read(sources),
+/// When it cannot be read again, or is empty.
+pub fn read_again(sources: &Sources, was_empty: bool) -> Result<String, Mistakes> {
+    let Some(path) = &sources.file else {
+        return read(sources);
+    };
+    if sources.is_read_once() {
+        return Err(unreadable(path, "it is no regular file"));
     }
+    let text = read(sources)?;
+    if text.trim().is_empty() && !was_empty {
+        let why = "it is empty (for the defaults, write a comment into it, or restart)";
+        return Err(unreadable(path, why));
+    }
+    Ok(text)
 }
 
 fn unreadable(path: &Path, why: &str) -> Mistakes {

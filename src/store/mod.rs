@@ -337,8 +337,8 @@ impl Store {
     }
 
     /// Sees whether the directory is still where it was opened. Where it was moved or removed, the store fails: what is
-    /// committed would go to files that nobody finds again. Where the journal's newest file alone is gone, another one is begun, and
-    /// what is committed goes on; what it held is saved with the states. It waits for the disk.
+    /// committed would go to files that nobody finds again. Where the journal's newest file alone is gone, another one is begun,
+    /// and what is committed goes on; what it held is saved with the states. It waits for the disk.
     pub fn look(&self) {
         let lost = self.inner.lock.as_ref().map(|held| {
             let dir = &self.inner.shared.dir;

@@ -105,8 +105,9 @@ async fn end(loading: Beside<u64>, daemon: &Daemon) {
     assert_eq!(run["tool_calls"].as_u64(), Some(sent));
 }
 
-/// Given a file that changes: a bad one changes nothing, and its mistake is in the log with its line; a good one applies to
-/// the next report, open warnings stay open, and what waits for a restart is named. No request is refused meanwhile.
+/// Given a file that changes: a bad one changes nothing, and its mistake is in the log with its line; nor does one that has been
+/// emptied; a good one applies to the next report, open warnings stay open, and what waits for a restart is named. No request is
+/// refused meanwhile.
 #[test]
 fn thresholds_apply_from_the_next_report() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -149,7 +150,10 @@ fn thresholds_apply_from_the_next_report() {
             "an open warning stays"
         );
 
-        put_link(&config, "other.yaml", "");
+        put(&config, "");
+        reloaded(&daemon, "refused", 2).await;
+        says(&daemon, "it is empty").await;
+        put_link(&config, "other.yaml", "# The defaults.\n");
         reloaded(&daemon, "taken", 2).await;
         sender.traces(looping(4, 0, 3)).await.expect("taken");
         assert_eq!(warning(&daemon, 4).as_deref(), Some("open"));
@@ -353,7 +357,7 @@ fn tools_are_read_anew() {
         assert_eq!(warning(&daemon, 2).as_deref(), Some("open"));
         let said = daemon.stderr.lock().expect("nobody panics with it").clone();
         assert!(!said.contains("waits for a restart"), "{said}");
-        put(&config, "");
+        put(&config, "# The defaults.\n");
         reloaded(&daemon, "taken", 2).await;
         sender.traces(volatile(3)).await.expect("taken");
         assert_eq!(warning(&daemon, 3), None, "all of them differ again");
@@ -377,7 +381,7 @@ fn what_comes_through_a_pipe_is_read_once() {
     drop(daemon);
 
     let config = directory.path().join("eddy.yaml");
-    put(&config, "");
+    put(&config, "# The defaults.\n");
     let of_file = config.to_string_lossy().into_owned();
     let daemon = Daemon::start_with(&data, free_port(), &["--config", &of_file]);
     fs::rename(&pipe, &config).expect("it can be renamed");
