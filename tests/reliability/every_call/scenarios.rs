@@ -25,6 +25,13 @@ const STORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/store_formats/7"
 pub(super) fn scenarios() -> Vec<Scenario> {
     let filled = directory();
     copy(Path::new(STORE), filled.path());
+    // The run that is saved there knows of more than was ever committed.
+    let store = open(filled.path(), None);
+    let mut run = store.load_run("run").expect("readable").expect("saved");
+    run.position = 1;
+    let saved = runtime().block_on(store.save_runs(vec![run]));
+    saved.expect("it takes writes");
+    drop(store);
     (0..2).for_each(|_| work(filled.path(), 2, drop));
     let mut scenarios = starts(filled.path());
     scenarios.push(at_work(filled.path()));
@@ -267,7 +274,8 @@ fn turn(number: u64, alert: &Alert) -> Turn {
 fn saved(number: u64) -> SavedRun {
     SavedRun {
         key: key(number),
-        position: number,
+        // Not above what has been committed.
+        position: 1,
         state: vec![number as u8; 3_000 * number as usize],
     }
 }
