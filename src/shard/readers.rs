@@ -57,7 +57,7 @@ impl Shards {
     /// [`Refusal::Overloaded`].
     pub fn turn_away(&self) -> Result<(), Refusal> {
         if self.shared.readers.are_behind() {
-            return Err(self.overloaded());
+            return Err(self.overloaded(WAITS_LONG / 2));
         }
         self.turn_away_unread()
     }
@@ -69,7 +69,7 @@ impl Shards {
     /// [`Refusal::Overloaded`].
     pub async fn read_turn(&self, bytes: usize) -> Result<ReadTurn, Refusal> {
         let turn = self.shared.readers.turn(bytes).await;
-        let turn = turn.ok_or_else(|| self.overloaded())?;
+        let turn = turn.ok_or_else(|| self.overloaded(WAITS_LONG / 2))?;
         self.turn_away_unread()?;
         Ok(turn)
     }
@@ -86,12 +86,14 @@ impl Shards {
         if inboxes.any(|inbox| inbox.holds_at_most(nearly)) {
             return Ok(());
         }
-        Err(self.overloaded())
+        Err(self.overloaded(Duration::ZERO))
     }
 
-    fn overloaded(&self) -> Refusal {
+    /// A refusal, with a time to come again that is so much longer than where the inboxes are full: those are empty sooner than
+    /// the queue of those that wait to be read.
+    fn overloaded(&self, longer: Duration) -> Refusal {
         self.shared.counters.refused_overloaded.add(1);
-        let retry_after = self.shared.backpressure.refuse();
+        let retry_after = self.shared.backpressure.refuse() + longer;
         Refusal::Overloaded { retry_after }
     }
 }
