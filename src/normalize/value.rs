@@ -36,6 +36,7 @@ mod numbers;
 mod pending;
 mod places;
 mod raw;
+mod receipts;
 mod redact;
 mod refusal;
 mod response;
@@ -117,15 +118,20 @@ pub(super) enum ResultKind {
     Found,
     /// They are one thing after the other.
     HandedOut,
+    /// They name what was made.
+    Made,
 }
 
 impl ResultKind {
     /// That of a tool of this name.
     pub(super) fn of(tool: &str) -> Self {
+        let manner = tool_name::manner(tool);
         if tool_name::hands_out(tool) {
             Self::HandedOut
-        } else if tool_name::manner(tool) == Manner::Looks {
+        } else if manner == Manner::Looks {
             Self::Found
+        } else if manner.writes() && tool_name::makes(tool) {
+            Self::Made
         } else {
             Self::Plain
         }
@@ -144,7 +150,8 @@ pub(super) fn answer_json(
 ) -> Recorded {
     let asked = arguments.json();
     let is_short = asked.len().max(json.len()) <= DRAWN_BYTES_MAX;
-    let is_drawn = || result_kind == ResultKind::Plain && is_short && tool_name::draws(asked);
+    let is_plain = matches!(result_kind, ResultKind::Plain | ResultKind::Made);
+    let is_drawn = || is_plain && is_short && tool_name::draws(asked);
     if (result_kind == ResultKind::HandedOut || is_drawn()) && !is_marker(json) {
         return handed_out(how, json);
     }
@@ -169,6 +176,18 @@ pub(super) fn answer_json(
         }
         (output, _) => output,
     };
+    let is_receipt = match result_kind {
+        ResultKind::Made => asked.len() >= SAID_BYTES_MIN,
+        ResultKind::Plain => receipts::says_done(&rest),
+        ResultKind::Found | ResultKind::HandedOut => false,
+    };
+    let output = match output {
+        Recorded::Value(whole) if is_receipt => Recorded::Value(receipt(how, whole, &rest)),
+        Recorded::Value(whole) if receipts::says_failed(&rest) => {
+            Recorded::Value(refused(how, whole, &rest))
+        }
+        output => output,
+    };
     match output {
         Recorded::Value(value) if !value.empty => Recorded::Value(Value {
             answers: telling::answers(json, asked),
@@ -180,6 +199,34 @@ pub(super) fn answer_json(
 
 /// Longest command that does no more than to make something up, and longest result of it.
 const DRAWN_BYTES_MAX: usize = 256;
+
+/// Shortest arguments that say what is to be made: with fewer, many of a kind may be wanted (`{"unit": "archer"}`).
+const SAID_BYTES_MIN: usize = 48;
+
+/// What is kept of a result that names what was made, or what was done, without the name.
+fn receipt(how: &ToolSettings<'_>, whole: Value, json: &str) -> Value {
+    if whole.empty || whole.denies || whole.refuses {
+        return whole;
+    }
+    let mut reader = Reader::for_receipt(how);
+    reader.json(json);
+    Value {
+        fingerprint: whole.fingerprint,
+        ..output_value(&reader)
+    }
+}
+
+/// What is kept of a result that says that a call failed, without the id of that.
+fn refused(how: &ToolSettings<'_>, whole: Value, json: &str) -> Value {
+    let rest = receipts::without_error_ids(Cow::Borrowed(json));
+    let Recorded::Value(value) = output_json(how, &rest) else {
+        return whole;
+    };
+    Value {
+        fingerprint: whole.fingerprint,
+        ..value
+    }
+}
 
 /// What is kept of a result, of which lines that tell hits are compared whatever their order.
 fn with_hits(value: Value, json: &str, arguments: &Arguments<'_>) -> Value {

@@ -5,6 +5,7 @@
 //! one by one and added up: their order cannot matter, and nothing needs sorting. The hash is not meant to withstand a
 //! sender who looks for collisions; such a sender can only fool the watch over his own runs.
 
+mod made_up;
 mod scalars;
 mod texts;
 
@@ -15,7 +16,7 @@ use crate::otlp::ValueView;
 use super::attempts;
 use super::beside::Words;
 use super::complaint::refuses;
-use super::drawn::{self, Drawn};
+use super::drawn::Drawn;
 use super::faults;
 use super::hash::{self, mix};
 use super::items::Items;
@@ -49,7 +50,7 @@ const NUMBERS_TEXT_BYTES_MAX: usize = 512;
 /// Reads one value.
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "five facts that do not depend on each other"
+    reason = "facts that do not depend on each other"
 )]
 pub(super) struct Reader<'h> {
     /// What is special about the tool whose arguments or result it is.
@@ -58,6 +59,8 @@ pub(super) struct Reader<'h> {
     is_output: bool,
     /// The result is a verdict that says no.
     says_no: bool,
+    /// It is a receipt for what was made or done.
+    is_receipt: bool,
     sample: Sample,
     /// The numbers in a result.
     numbers: Numbers,
@@ -101,11 +104,20 @@ impl<'h> Reader<'h> {
         }
     }
 
+    /// A reader for receipts: masks what tells one from the next, too.
+    pub(super) fn for_receipt(how: &ToolSettings<'h>) -> Self {
+        Self {
+            is_receipt: true,
+            ..Self::for_output(how)
+        }
+    }
+
     fn of(how: &ToolSettings<'h>, is_output: bool) -> Self {
         Self {
             how: *how,
             is_output,
             says_no: false,
+            is_receipt: false,
             sample: Sample::default(),
             numbers: Numbers::default(),
             items: Items::default(),
@@ -323,12 +335,6 @@ impl<'h> Reader<'h> {
         Map::at(self.sample.place())
     }
 
-    /// Whether a member of arguments is set to say what a call is about.
-    fn is_main(&self, key: &str) -> bool {
-        let mut main = self.how.primary_arguments.unwrap_or_default().iter();
-        main.any(|name| name == key)
-    }
-
     /// Writes a member's name; the place is where the member began.
     pub(super) fn next_member(&mut self, map: &Map, key: &str) -> Member {
         let place = self.sample.place();
@@ -396,23 +402,6 @@ impl<'h> Reader<'h> {
             map.beside.add(key, name, value, from..to);
         }
         map.add(name, key.len(), value, role);
-    }
-
-    /// Leaves out members of arguments that may have been made up for the call, where something else is asked.
-    fn leave_out_drawn(&mut self, map: &mut Map) {
-        let drawn = std::mem::take(&mut map.drawn);
-        let (mut from, mut asks) = (map.place, false);
-        let ends = drawn.iter().map(|member| member.place.clone());
-        let end = self.sample.place();
-        for place in ends.chain(std::iter::once(end..end)) {
-            let others = &self.sample.since(from)[..place.start - from];
-            asks |= drawn::asks_for_another(&self.how, others);
-            from = place.end;
-        }
-        for member in drawn.iter().rev().filter(|_| asks) {
-            self.sample.cut_out(member.place.clone());
-            map.leave_out(member);
-        }
     }
 
     pub(super) fn close_map(&mut self, map: &mut Map) {

@@ -8,6 +8,7 @@ use crate::engine::policy::ToolSettings;
 use super::arguments::Arguments;
 use super::digest::Reader;
 use super::echo::{without_echo, without_given_lines};
+use super::receipts::without_error_ids;
 use super::sample::cut;
 use super::{complaint, crashes, failing, places, redact, told_lines, transient};
 
@@ -44,6 +45,7 @@ pub(crate) fn failure_of_call(text: &str, arguments: &str) -> Failure {
         Cow::Borrowed(&*text_of_all)
     };
     let given = if is_cut { arguments } else { "" };
+    let known_by = without_error_ids(known_by);
     reader.whole_text(&without_echo(&known_by, &Arguments::of(given)));
     Failure {
         text: cut(&redact::text(head), ERROR_BYTES_MAX).into(),

@@ -10,7 +10,9 @@ use super::super::nested::{Shape, scalar};
 use super::super::sample::head;
 use super::super::scratch::Written;
 use super::super::wide::{self, trimmed};
-use super::super::{attempts, elements, emptiness, mask, nothing, pending, places, redact};
+use super::super::{
+    attempts, elements, emptiness, mask, nothing, pending, places, receipts, redact,
+};
 use super::{NUMBERS_TEXT_BYTES_MAX, Reader, VOLATILE};
 
 impl Reader<'_> {
@@ -62,6 +64,9 @@ impl Reader<'_> {
         let mut masked = mask::text(&placed);
         if self.says_no {
             masked = attempts::left_out(masked);
+        }
+        if self.is_receipt && text.len() <= NUMBERS_TEXT_BYTES_MAX {
+            masked = receipts::without_names(masked);
         }
         if self.says_no || matches!(masked, Written::Anew(_)) {
             self.told.masked = if rest.is_empty() {
