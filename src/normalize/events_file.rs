@@ -329,19 +329,22 @@ impl FileEvent<'_> {
             None => (None, None),
         };
         let brought = result.as_deref().unwrap_or_default();
+        let error = if self.error.is_some() {
+            let in_vain =
+                |error: &Failure| ended::is_search_in_vain(error, arguments, result.as_deref());
+            self.failure().filter(|error| !in_vain(error))
+        } else {
+            told
+        };
+        let receiver = receiver.filter(|_| error.is_none());
         let call = Body::ToolCall(ToolCall {
             call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
             input: self.input(&how),
             output: result.as_deref().map_or(Recorded::NotRecorded, |json| {
                 value::answer_json(&how, value::ResultKind::of(tool), json, &asked)
             }),
-            error: if self.error.is_some() {
-                let in_vain =
-                    |error: &Failure| ended::is_search_in_vain(error, arguments, result.as_deref());
-                self.failure().filter(|error| !in_vain(error))
-            } else {
-                told
-            },
+            error,
+            hands_off: receiver.is_some(),
             ..fingerprint::call(&how, value::name(tool), arguments, brought)
         });
         let handoff = receiver.map(|to| {

@@ -51,11 +51,11 @@ const SHELLS: [&str; 18] = [
 const TEST_TOOLS: [&str; 5] = ["run_tests", "run_test", "runtests", "test", "pytest"];
 
 /// A call of a tool as far as its name, its arguments and its result tell what it does; what was sent and what came of it is left
-/// out. A text that is absent is empty.
+/// out. It passes control where it is known to whom. A text that is absent is empty.
 pub(super) fn call(how: &ToolSettings<'_>, tool: Text, arguments: &str, result: &str) -> ToolCall {
     let (manner, traits) = deeds(how, &tool, tool_name::manner(&tool), arguments, result);
     ToolCall {
-        hands_off: hand_offs::hands_off(&tool),
+        hands_off: hand_offs::receiver(&tool, arguments).is_some(),
         manner,
         traits: Traits {
             main: main(how, &tool, arguments),

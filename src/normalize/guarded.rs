@@ -37,6 +37,7 @@ pub fn tool_call(told: &GuardedCall<'_>, how: &ToolSettings<'_>, keep_result: bo
     let arguments = told.arguments.unwrap_or_default();
     let (output, error, result) = outcome(told, how, keep_result);
     let call_id = told.call_id.filter(|id| !id.is_empty());
+    let call = fingerprint::call(how, value::name(told.tool), arguments, result);
     ToolCall {
         call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
         input: told
@@ -44,8 +45,9 @@ pub fn tool_call(told: &GuardedCall<'_>, how: &ToolSettings<'_>, keep_result: bo
             .filter(|json| *json != "null")
             .map_or(Recorded::NotRecorded, |json| value::input_json(how, json)),
         output,
+        hands_off: call.hands_off && error.is_none(),
         error,
-        ..fingerprint::call(how, value::name(told.tool), arguments, result)
+        ..call
     }
 }
 

@@ -4,19 +4,31 @@ use super::value;
 use super::value::wide::trimmed_start;
 
 /// Members of a hand-off tool's arguments that name the receiver, as frameworks spell them.
-const RECEIVERS: [&str; 8] = [
+const RECEIVERS: [&str; 20] = [
     "agent_name",
     "to_agent",
+    "to_agent_name",
     "member_id",
     "member",
     "coworker",
     "agent",
+    "agent_id",
     "target",
+    "target_agent",
     "recipient",
+    "receiver",
+    "to",
+    "assignee",
+    "assign_to",
+    "assigned_to",
+    "worker",
+    "worker_name",
+    "subagent",
+    "subagent_type",
 ];
 
-/// Whether a tool passes control to another agent: `transfer_to_…`, `handoff…`, `hand_off…`, `handover…`, `delegate…`.
-/// `transfer` alone does not count: banks have tools called `transfer_money`.
+/// Whether a tool's name says that it passes control to another agent: `transfer_to_…`, `handoff…`, `hand_off…`, `handover…`,
+/// `delegate…`. `transfer` alone does not count: banks have tools called `transfer_money`.
 pub(super) fn hands_off(tool: &str) -> bool {
     after_verb(tool).is_some()
 }
@@ -33,7 +45,8 @@ pub(super) fn receiver(tool: &str, arguments: &str) -> Option<String> {
     }
     let receiver = RECEIVERS
         .iter()
-        .find_map(|key| value::member(arguments, &[key]))?;
+        .find_map(|key| value::member(arguments, &[key]))
+        .filter(|receiver| receiver.starts_with('"'))?;
     Some(value::unquote(receiver).into_owned()).filter(|receiver| !receiver.is_empty())
 }
 
@@ -110,6 +123,13 @@ mod tests {
                 r#"{"task":"t","coworker":"researcher"}"#,
                 Some("researcher"),
             ),
+            (
+                "delegate_task",
+                r#"{"to":"researcher","task":"t"}"#,
+                Some("researcher"),
+            ),
+            ("delegate", r#"{"assignee":"b","task":"t"}"#, Some("b")),
+            ("delegate", r#"{"to":["a","b"]}"#, None),
             ("handoff", "{}", None),
             ("search", r#"{"agent":"x"}"#, None),
         ];

@@ -187,7 +187,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         Some(self.names.name(agent))
     }
 
-    /// Tells of a tool call, and of the hand-off that it is, where its name says so and its receiver can be read.
+    /// Tells of a tool call, and of the hand-off that it is, where its name says so, its receiver can be read, and it went well.
     pub(super) fn tell_call(&mut self, call: &Call<'_>) {
         let (tool, given) = self.names.tool(call.tool);
         // LangChain's message around a result, whoever watched; it has the call's id.
@@ -222,6 +222,14 @@ impl<'r, 'a> Reading<'r, 'a> {
         } else {
             None
         };
+        let receiver = if given.hands_off {
+            hand_offs::receiver(call.tool, asked)
+        } else {
+            None
+        };
+        // Where it failed, or nobody received it, control stays where it is.
+        let is_told = receiver.is_some() || call.handoff_told_elsewhere;
+        let hands_off = given.hands_off && is_told && error.is_none();
         self.tell(Body::ToolCall(ToolCall {
             call_id: id
                 .filter(|id| names::is_id(id))
@@ -231,15 +239,15 @@ impl<'r, 'a> Reading<'r, 'a> {
                 value::answer_json(&how, given.result_kind, json, &given_arguments)
             }),
             error,
-            hands_off: given.hands_off,
+            hands_off,
             manner,
             guarded: None,
             traits: Traits { main, ..traits },
             tool,
         }));
-        if given.hands_off
+        if hands_off
             && !call.handoff_told_elsewhere
-            && let Some(to) = hand_offs::receiver(call.tool, asked)
+            && let Some(to) = receiver
         {
             let from = self.agent_name();
             self.tell_handoff(from, &to);
