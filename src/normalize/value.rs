@@ -252,10 +252,18 @@ fn handed_out(how: &ToolSettings<'_>, json: &str) -> Recorded {
     let mut reader = Reader::for_output(how);
     reader.json(json);
     let mut output = output_value(&reader);
-    if reader.plain_bytes < PLAIN_BYTES_MIN {
+    let is_none = output.empty || hands_out_none(json);
+    if reader.plain_bytes < PLAIN_BYTES_MIN && !is_none {
         output.masked = output.fingerprint;
     }
     Recorded::Value(output)
+}
+
+/// Whether a text begins as one that says that there is none: `No messages. RequestId: …`.
+fn hands_out_none(json: &str) -> bool {
+    let text = trimmed(json).trim_start_matches('"');
+    let first = text.split_ascii_whitespace().next().unwrap_or_default();
+    first.eq_ignore_ascii_case("no") && first.len() < text.len()
 }
 
 /// A result of a tool, from JSON text such as [`member`] gives; what is not JSON is taken as a text.

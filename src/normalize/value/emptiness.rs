@@ -195,6 +195,7 @@ fn is_decoration(name: MemberName, shape: Shape) -> bool {
         Shape::Nothing => true,
         Shape::Zero => !name.says(Says::Carried) || name.says(Says::CarriedOrCounted),
         Shape::Flag | Shape::Number => !name.says(Says::Carried),
+        Shape::Text if name.says(Says::Volatile) || name.says(Says::Token) => true,
         Shape::Text | Shape::List | Shape::Map => name.says(Says::Echo),
     }
 }
@@ -309,6 +310,10 @@ pub(super) fn is_echo(key: &str) -> bool {
             | "language"
             | "meta"
             | "metadata"
+            | "ResponseMetadata"
+            | "responseMetadata"
+            | "response_metadata"
+            | "$metadata"
             | "pagination"
             | "tool"
             | "tool_name"

@@ -802,3 +802,35 @@ proptest! {
         items_from_end(&text).for_each(drop);
     }
 }
+
+/// Given a tool that hands out one thing after the other, a result that has none is none, whatever its request was called; a thing
+/// with nothing but an id is another one each time.
+#[test]
+fn nothing_is_handed_out() {
+    let id = [
+        "6b1b7634-8ae2-4e0b-963b-3ac4dd65adc8",
+        "1b28d3bb-9a05-465d-a0d3-62f17f71d816",
+    ];
+    let read = |form: &str| {
+        id.map(|id| {
+            let answer = answer_json(
+                &ToolSettings::PLAIN,
+                ResultKind::HandedOut,
+                &form.replace("ID", id),
+                &Arguments::of(r#"{"queue":"q"}"#),
+            );
+            answer.value().expect("a result").clone()
+        })
+    };
+    for form in [
+        r#"{"Messages":[],"ResponseMetadata":{"RequestId":"ID"}}"#,
+        r#"{"Messages":[],"RequestId":"ID"}"#,
+    ] {
+        let [one, other] = read(form);
+        assert!(one.empty && other.empty, "{form}");
+    }
+    let [one, other] = read(r#""No messages. RequestId: ID""#);
+    assert_eq!(one.masked, other.masked);
+    let [one, other] = read(r#"{"Messages":[{"MessageId":"ID"}]}"#);
+    assert!(!one.empty && one.masked != other.masked);
+}
