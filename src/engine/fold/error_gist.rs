@@ -11,6 +11,12 @@ use super::question::ids::is_id;
 /// Fewest words that an error must have besides those of the arguments, to be known by them.
 const GIST_WORDS_MIN: usize = 3;
 
+/// The same where they speak of what was called, and not of what it was asked for.
+const GIST_WORDS_OF_TOOL_MIN: usize = 2;
+
+/// Words for what is called.
+const CALLED: [&str; 3] = ["tool", "function", "method"];
+
 /// Longest error that may tell no more than an exit code: "Command failed with exit code 1" with a little room.
 const EXIT_CODE_BYTES_MAX: usize = 40;
 
@@ -33,12 +39,13 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
         words.filter(|word| !word.is_empty())
     }
     let mut before = "";
-    let text = without_echo(&failure.text, arguments);
+    let (text, arguments) = without_names(&failure.text, arguments);
+    let text = without_echo(&text, &arguments);
     let text = without_ids(&text);
     let text = without_times(&text);
     let text = without_durations(&text);
     // How much is shown is no part of what was asked, and its number may be one of those that the error tells.
-    let (text, arguments) = (without_amounts(&text), without_amounts(arguments));
+    let (text, arguments) = (without_amounts(&text), without_amounts(&arguments));
     let said = |word: &str| !GRAMMAR.contains(&word) && words(&arguments).any(|said| said == word);
     let own = words(&text).filter(|word| {
         // Where in a file it happened is not what happened.
@@ -49,15 +56,64 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
         let is_place = is_place && word.starts_with(|sign: char| sign.is_ascii_digit());
         !is_place && !is_id(word) && !said(word)
     });
+    let mut words_min = GIST_WORDS_MIN;
     let (hash, count) = own.fold((0, 0), |(hash, count), word| {
+        if CALLED
+            .iter()
+            .any(|called| word.eq_ignore_ascii_case(called))
+        {
+            words_min = GIST_WORDS_OF_TOOL_MIN;
+        }
         (mix(hash, text_hash(word)), count + 1)
     });
     // Of a text that was cut, what went wrong may stand in the part that is not there.
-    if failure.is_whole() && count >= GIST_WORDS_MIN {
+    if failure.is_whole() && count >= words_min {
         hash
     } else {
         failure.masked
     }
+}
+
+/// Shortest name that is cut out of an error.
+const NAME_BYTES_MIN: usize = 3;
+
+/// An error's text without the names among the arguments that it repeats (`get_weather`), and the arguments without them: a part of
+/// such a name may stand in the error for something else.
+fn without_names<'t>(text: &'t str, arguments: &'t str) -> (Cow<'t, str>, Cow<'t, str>) {
+    let is_of_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
+    let (mut text, mut rest) = (Cow::Borrowed(text), Cow::Borrowed(arguments));
+    let mut parts = arguments.split('"').peekable();
+    while let Some(said) = parts.next() {
+        let names_member = parts.peek().is_some_and(|behind| behind.starts_with(':'));
+        let is_name = said.len() >= NAME_BYTES_MIN
+            && said.starts_with(char::is_alphabetic)
+            && said.chars().all(is_of_name);
+        if names_member || !is_name {
+            continue;
+        }
+        if let Some(without) = without_name(&text, said) {
+            text = Cow::Owned(without);
+            rest = Cow::Owned(rest.replacen(&format!("\"{said}\""), "\"\"", 1));
+        }
+    }
+    (text, rest)
+}
+
+/// A text without a name, wherever it stands as a word of its own; `None` where it stands nowhere.
+fn without_name(text: &str, name: &str) -> Option<String> {
+    let is_of_word = |sign: char| sign.is_alphanumeric() || sign == '_';
+    let mut rest = String::new();
+    let mut copied = 0;
+    for (at, _) in text.match_indices(name) {
+        let end = at + name.len();
+        let is_whole = !text[..at].ends_with(is_of_word) && !text[end..].starts_with(is_of_word);
+        if is_whole && at >= copied {
+            rest.push_str(&text[copied..at]);
+            rest.push(' ');
+            copied = end;
+        }
+    }
+    (copied > 0).then(|| rest + &text[copied..])
 }
 
 /// Shortest argument that is cut out of an error as a whole.
@@ -231,6 +287,34 @@ mod tests {
         let missing = |column: &str| gist_of(&format!("no such thing as column {column} in it"));
         assert_eq!(missing("12"), missing("31"));
         assert_ne!(missing("size"), missing("price"));
+    }
+
+    /// Given tools that are not there, the error is one whatever they were called, with a list of those that are and without it; of
+    /// what is asked about, a few words do not tell the error, and a name within another one stays.
+    #[test]
+    fn names_of_tools_are_left_out_as_a_whole() {
+        let same = |form: &str, names: [&str; 2]| {
+            let [one, other] = names.map(|name| {
+                let failure = Failure {
+                    text: form.replace("NAME", name).into(),
+                    masked: name.len() as u64,
+                    transient: false,
+                };
+                gist(
+                    &failure,
+                    &format!(r#"{{"name":"{name}","args":{{"city":"Oslo"}}}}"#),
+                )
+            });
+            one == other
+        };
+        let names = ["get_weather", "weather.today"];
+        assert!(same("Unknown tool: NAME", names));
+        assert!(same(
+            "Unknown tool: NAME. Available tools: get_forecast",
+            names
+        ));
+        assert!(!same("No user: NAME", names));
+        assert!(!same("Unknown tool: NAMEs", ["get_one", "see_all"]));
     }
 
     /// Given errors that say how long something took, that is left out; versions, counts and names with digits stay.
