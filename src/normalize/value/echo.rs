@@ -46,7 +46,12 @@ pub(super) fn without_echo<'t>(result: &'t str, asked: &Arguments<'_>) -> Cow<'t
         count += 1;
     }
     let hosts = hosts.into_iter().flatten();
-    hosts.take(SAID_MAX - count).for_each(leave_out);
+    hosts.take(SAID_MAX - count).for_each(&mut leave_out);
+    let addresses = values(arguments).filter(|said| said.contains("://"));
+    let queries = addresses.take(SAID_MAX).flat_map(query_values);
+    for said in queries.take(SAID_MAX) {
+        leave_out(&said);
+    }
     if !asked.has_page() {
         return rest;
     }
@@ -190,6 +195,41 @@ fn host(address: &str) -> Option<&str> {
     SAID_BYTES.contains(&host.len()).then_some(host)
 }
 
+/// Shortest value in the query of an address that a page repeats as it was meant.
+const QUERY_BYTES_MIN: usize = 4;
+
+/// The values in the query of an address, as they were meant: `bus 29` of `?q=bus+29`. A number is none: it may count something.
+fn query_values(address: &str) -> impl Iterator<Item = String> {
+    let query = address.split_once('?').map_or("", |(_, query)| query);
+    let query = query.split('#').next().unwrap_or_default();
+    let values = query.split('&').filter_map(|pair| pair.split_once('='));
+    values.filter_map(|(_, value)| {
+        let meant = decoded(value)?;
+        let is_long = SAID_BYTES.end() >= &meant.len() && meant.len() >= QUERY_BYTES_MIN;
+        (is_long && meant.contains(char::is_alphabetic)).then_some(meant)
+    })
+}
+
+/// A value of a query without its escapes; `None` where they are no text.
+fn decoded(value: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        rest = behind;
+        bytes.push(match first {
+            b'+' => b' ',
+            b'%' => {
+                let (digits, behind) = rest.split_at_checked(2)?;
+                rest = behind;
+                let digits = std::str::from_utf8(digits).ok()?;
+                u8::from_str_radix(digits, 16).ok()?
+            }
+            byte => *byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// The texts among arguments that may be left out, and between the quotation marks within a text those parts of it; arguments
 /// that are no JSON are one.
 fn values(arguments: &str) -> impl Iterator<Item = &str> {
@@ -217,6 +257,29 @@ fn values(arguments: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::{ARGUMENTS_BYTES_MAX, Arguments, SAMPLE_BYTES_MAX, without_echo};
+
+    /// Given an address with a query in it, what it asks for is left out of the page in words too; numbers stay.
+    #[test]
+    fn queries_of_addresses_are_left_out_as_they_were_meant() {
+        let check = |query: &str, page: &str, expected: &str| {
+            let arguments = format!(r#"{{"url":"https://duck.example/html/?{query}"}}"#);
+            let told = without_echo(page, &Arguments::of(&arguments)).into_owned();
+            assert_eq!(told, expected, "{query}");
+        };
+        check(
+            "q=bus+29",
+            "<title>bus 29 at Duck</title>",
+            "<title>it at Duck</title>",
+        );
+        check(
+            "a=b&q=caf%C3%A9%20roma#x",
+            "café roma: 3 pages",
+            "it: 3 pages",
+        );
+        check("page=2025", "2025 pages", "2025 pages");
+        check("q=%zz+wide", "%zz wide", "%zz wide");
+        check("q=%FF%FEab", "ab", "ab");
+    }
 
     /// Given a result that repeats what was asked, that is left out; names of members, and what is short, stay.
     #[test]
