@@ -123,18 +123,52 @@ pub(super) fn asks_for_another(how: &ToolSettings<'_>, others: &str) -> bool {
     tool_name::looks_at_a_thing(how.tool) && names_something(others)
 }
 
-/// Whether one of some members of an object names something: in words, by a name or by a number.
+/// Whether one of some members of an object names something: in words, by a name or by a number. How an answer is wanted names
+/// nothing.
 fn names_something(members: &str) -> bool {
+    let mut name = members;
     members.split("\":").skip(1).any(|value| {
+        let name = std::mem::replace(&mut name, value);
+        let name = name.rsplit('"').next().unwrap_or_default();
+        if OPTIONS.contains(&name) {
+            return false;
+        }
         let Some(text) = value.strip_prefix('"') else {
             let digits = value.bytes().take_while(u8::is_ascii_digit);
             return digits.count() >= NUMBER_DIGITS_MIN;
         };
         let text = text.split('"').next().unwrap_or_default();
         let names = |sign: char| !sign.is_ascii() || sign.is_ascii_uppercase();
+        let letters = text.chars().filter(|sign| sign.is_alphabetic()).count();
         text.contains(|sign: char| names(sign) || sign == ' ' || sign.is_ascii_digit())
+            || (letters >= WORD_LETTERS_MIN && !OPTION_WORDS.contains(&text))
     })
 }
+
+/// Fewest letters of a word that names something.
+const WORD_LETTERS_MIN: usize = 3;
+
+/// Members that say how an answer is wanted, and words for that.
+const OPTIONS: [&str; 13] = [
+    "format",
+    "mode",
+    "sort",
+    "sort_by",
+    "order_by",
+    "lang",
+    "language",
+    "locale",
+    "units",
+    "encoding",
+    "detail",
+    "level",
+    "verbosity",
+];
+const OPTION_WORDS: [&str; 24] = [
+    "json", "xml", "csv", "text", "html", "yaml", "markdown", "full", "short", "brief", "long",
+    "compact", "detailed", "summary", "asc", "desc", "all", "any", "none", "auto", "default",
+    "true", "false", "latest",
+];
 
 /// Whether an id was drawn, or counted up behind a word for it.
 fn is_id(text: &str) -> bool {
@@ -251,6 +285,10 @@ mod tests {
                 );
             }
         }
+        let id = r#""request_id":"1b28d3bb-9a05-465d-a0d3-62f17f71d816""#;
+        let plain = read("get_order", r#"{"customer":"acme","format":"json"}"#);
+        let drawn = format!(r#"{{"customer":"acme",{id},"format":"json"}}"#);
+        assert_eq!(read("get_order", &drawn), plain);
         let act = read("transfer_call", r#"{"queue":"billing"}"#);
         let id = "6b1b7634-8ae2-4e0b-963b-3ac4dd65adc8";
         let again = format!(r#"{{"queue":"billing","attempt_id":"{id}"}}"#);
@@ -263,6 +301,11 @@ mod tests {
         let id = "1b28d3bb-9a05-465d-a0d3-62f17f71d816";
         for (tool, member, rest) in [
             ("get_customer_status", "request_id", r#""format":"json""#),
+            (
+                "get_customer_status",
+                "request_id",
+                r#""as":"json","sort":"name""#,
+            ),
             ("get_status", "request_id", r#""user":"C-8812""#),
             ("get_request", "request_id", r#""user":"C-8812""#),
             ("search_logs", "trace_id", r#""service":"API 2""#),
