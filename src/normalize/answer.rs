@@ -15,7 +15,7 @@ use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::texts::{event_text, json_text, member_text, messages_text};
-use super::value::{self, Object};
+use super::value::{self, Now, Object};
 use super::{fingerprint, history, names};
 
 /// The tool with which smolagents' agents give their answer.
@@ -204,12 +204,14 @@ pub(super) struct Requested<'a> {
 }
 
 impl<'a> Requested<'a> {
-    /// What is told of it, of a tool of this name; `None` where it cannot be told from another.
-    pub(super) fn report(&self, tool: Text, how: &ToolSettings<'_>) -> Option<ToolCall> {
+    /// What is told of it, of a tool of this name, where it was asked for now; `None` where it cannot be told from another.
+    pub(super) fn report(&self, tool: Text, how: &ToolSettings<'_>, now: Now) -> Option<ToolCall> {
         if self.id.is_empty() || tool.is_empty() {
             return None;
         }
         let arguments = self.arguments.as_deref();
+        let arguments = arguments.map(|json| value::without_clock(json, &tool, now));
+        let arguments = arguments.as_deref();
         Some(ToolCall {
             call_id: Some(history::call_id(&self.id)),
             input: arguments.map_or(Recorded::NotRecorded, |text| value::input_json(how, text)),

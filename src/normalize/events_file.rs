@@ -20,7 +20,7 @@ use crate::engine::event::{
 use crate::engine::policy::{Policy, ToolSettings};
 
 use super::events_json::{Object, described};
-use super::value::Arguments;
+use super::value::{Arguments, Now};
 use super::{ended, fingerprint, hand_offs, usage, value};
 
 /// Longest line, in bytes: a thousand calls with results of a hundred kilobytes each still fit.
@@ -243,7 +243,7 @@ impl Line<'_> {
             let after = |ms: u64| ms.saturating_mul(NS_PER_MS).saturating_add(i % NS_PER_MS);
             let start_ns = time_ms.map_or(seconds * 1_000 * NS_PER_MS, after);
             let bodies = told
-                .bodies(policy)
+                .bodies(policy, start_ns)
                 .map_err(|reason| format!("event {i}: {reason}"))?;
             for (part, body) in bodies.into_iter().enumerate() {
                 events.push(told.event(&line.run_id, part as u8, start_ns, body));
@@ -283,9 +283,9 @@ impl FileEvent<'_> {
         }
     }
 
-    fn bodies(&self, policy: &Policy) -> Result<Vec<Body>, String> {
+    fn bodies(&self, policy: &Policy, start_ns: u64) -> Result<Vec<Body>, String> {
         Ok(vec![match &*self.kind {
-            "tool_call" => return self.tool_call(policy),
+            "tool_call" => return self.tool_call(policy, start_ns),
             "llm_call" => Body::ModelCall(self.model_call(Answer::Unknown)),
             "llm_text" => self.model_text(),
             "handoff" => return self.handoff(),
@@ -308,14 +308,16 @@ impl FileEvent<'_> {
     }
 
     /// A call; of a tool that passes control, that too.
-    fn tool_call(&self, policy: &Policy) -> Result<Vec<Body>, String> {
+    fn tool_call(&self, policy: &Policy, start_ns: u64) -> Result<Vec<Body>, String> {
         let tool = self.tool.as_deref().unwrap_or_default().trim();
         if tool.is_empty() {
             return Err("a tool_call needs `tool`".to_owned());
         }
         let call_id = self.call_id.as_deref().filter(|id| !id.is_empty());
         let how = policy.tool(tool, self.agent.as_deref());
-        let asked = Arguments::of(self.input.map_or("", RawValue::get));
+        let recorded = self.input.map_or("", RawValue::get);
+        let recorded = value::without_clock(recorded, tool, Now::began(start_ns));
+        let asked = Arguments::of(&recorded);
         let arguments = asked.json();
         let receiver = hand_offs::receiver(tool, arguments);
         // What the failure says is no result.
@@ -339,7 +341,7 @@ impl FileEvent<'_> {
         let receiver = receiver.filter(|_| error.is_none());
         let call = Body::ToolCall(ToolCall {
             call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
-            input: self.input(&how),
+            input: Self::input(self.input.map(|_| arguments), &how),
             output: result.as_deref().map_or(Recorded::NotRecorded, |json| {
                 value::answer_json(&how, value::ResultKind::of(tool), json, &asked)
             }),
@@ -357,11 +359,9 @@ impl FileEvent<'_> {
     }
 
     /// Arguments that are `null` are not known to be none.
-    fn input(&self, how: &ToolSettings<'_>) -> Recorded {
-        let input = self.input.filter(|json| json.get() != "null");
-        input.map_or(Recorded::NotRecorded, |json| {
-            value::input_json(how, json.get())
-        })
+    fn input(json: Option<&str>, how: &ToolSettings<'_>) -> Recorded {
+        let input = json.filter(|json| *json != "null");
+        input.map_or(Recorded::NotRecorded, |json| value::input_json(how, json))
     }
 
     /// The error in words; of `true`, the output's words.
@@ -413,7 +413,7 @@ impl FileEvent<'_> {
         });
         let asked = AgentSpan {
             name: to,
-            input: self.input(&ToolSettings::PLAIN),
+            input: Self::input(self.input.map(RawValue::get), &ToolSettings::PLAIN),
             output: Recorded::NotRecorded,
         };
         Ok(match asked.input {

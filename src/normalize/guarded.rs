@@ -5,6 +5,7 @@
 use crate::engine::event::{Failure, ID_BYTES_MAX, Recorded, Text, ToolCall, Value};
 use crate::engine::policy::ToolSettings;
 
+use super::value::Now;
 use super::{ended, fingerprint, value};
 
 /// A call as it is told to the guard. Texts that are JSON are read as JSON.
@@ -31,10 +32,22 @@ pub enum Outcome<'a> {
     Error(&'a str),
 }
 
-/// The call as the engine knows calls, read as is set for its tool. `keep_result` keeps a redacted sample of the result.
+/// The call as the engine knows calls, read as is set for its tool, where it is told of now. `keep_result` keeps a redacted sample
+/// of the result.
 #[must_use]
-pub fn tool_call(told: &GuardedCall<'_>, how: &ToolSettings<'_>, keep_result: bool) -> ToolCall {
-    let arguments = told.arguments.unwrap_or_default();
+pub fn tool_call(
+    told: &GuardedCall<'_>,
+    how: &ToolSettings<'_>,
+    keep_result: bool,
+    now_ns: u64,
+) -> ToolCall {
+    let now = match told.outcome {
+        None => Now::began(now_ns),
+        Some(_) => Now::told(now_ns),
+    };
+    let recorded = told.arguments.unwrap_or_default();
+    let recorded = value::without_clock(recorded, told.tool, now);
+    let arguments = &*recorded;
     let (output, error, result) = outcome(told, how, keep_result);
     let call_id = told.call_id.filter(|id| !id.is_empty());
     let call = fingerprint::call(how, value::name(told.tool), arguments, result);
@@ -43,7 +56,7 @@ pub fn tool_call(told: &GuardedCall<'_>, how: &ToolSettings<'_>, keep_result: bo
         input: told
             .arguments
             .filter(|json| *json != "null")
-            .map_or(Recorded::NotRecorded, |json| value::input_json(how, json)),
+            .map_or(Recorded::NotRecorded, |_| value::input_json(how, arguments)),
         output,
         hands_off: call.hands_off && error.is_none(),
         error,
@@ -133,7 +146,7 @@ mod tests {
             outcome: Some(outcome),
             ..GuardedCall::default()
         };
-        tool_call(&told, &ToolSettings::PLAIN, keep)
+        tool_call(&told, &ToolSettings::PLAIN, keep, 0)
     }
 
     /// Given a result, its sample is kept only where that is asked for, and a secret in it never is.
@@ -168,7 +181,7 @@ mod tests {
                 outcome: Some(outcome),
                 ..GuardedCall::default()
             };
-            tool_call(&told, &ToolSettings::PLAIN, false)
+            tool_call(&told, &ToolSettings::PLAIN, false, 0)
                 .error
                 .is_some()
         };

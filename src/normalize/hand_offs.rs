@@ -27,8 +27,8 @@ const RECEIVERS: [&str; 20] = [
     "subagent_type",
 ];
 
-/// Whether a tool's name says that it passes control to another agent: `transfer_to_…`, `handoff…`, `hand_off…`, `handover…`,
-/// `delegate…`. `transfer` alone does not count: banks have tools called `transfer_money`.
+/// Whether a tool's name says that it passes control to another agent: `transfer_to_…`, `handoff…`, `hand_off…`,
+/// `handover…`, `delegate…`. `transfer` alone does not count: banks have tools called `transfer_money`.
 pub(super) fn hands_off(tool: &str) -> bool {
     after_verb(tool).is_some()
 }

@@ -23,8 +23,8 @@ use super::reply::Reply;
 use super::report::Report;
 use super::scopes::{self, Dialect};
 use super::texts::{messages_text, only_words};
-use super::value::Arguments;
 use super::value::failing::told_by_result;
+use super::value::{Arguments, Now};
 use super::{ended, fingerprint, hand_offs, usage, value, wrappers};
 
 /// One span, its facts, and the report being written about it.
@@ -201,7 +201,10 @@ impl<'r, 'a> Reading<'r, 'a> {
         let result = whole.map(|whole| wrappers::result(whole).unwrap_or(Cow::Borrowed(whole)));
         let arguments = call.arguments.as_deref().map(wrappers::arguments);
         let how = self.policy.tool(&tool, self.agent.as_deref());
-        let given_arguments = Arguments::of(arguments.as_deref().unwrap_or_default());
+        let recorded = arguments.as_deref().unwrap_or_default();
+        let now = Now::began(self.span.start_ns);
+        let recorded = value::without_clock(recorded, &tool, now);
+        let given_arguments = Arguments::of(&recorded);
         let input = arguments
             .as_ref()
             .map_or(Recorded::NotRecorded, |_| given_arguments.input(&how));
@@ -371,7 +374,9 @@ impl<'r, 'a> Reading<'r, 'a> {
     pub(super) fn tell_asked(&mut self, asked: &Requested<'_>) {
         let tool = self.names.name(&asked.tool);
         let how = self.policy.tool(&tool, self.agent.as_deref());
-        if let Some(call) = asked.report(tool.clone(), &how) {
+        // What a model asks for it has written when its span ends.
+        let now = Now::began(self.span.end_ns);
+        if let Some(call) = asked.report(tool.clone(), &how, now) {
             let id = asked.identity(&self.span.trace_id);
             self.tell_named(id, Body::Requested(call));
         }

@@ -123,7 +123,7 @@ impl Shards {
     pub async fn check(&self, who: &GuardContext<'_>, call: &GuardedCall<'_>) -> GuardAnswer {
         let policy = self.shared.policy().policy;
         let how = policy.tool(call.tool, who.agent);
-        let call = guarded::tool_call(call, &how, false);
+        let call = guarded::tool_call(call, &how, false, self.shared.clock.now_ns());
         self.shared.ask(who, Question::Check(call)).await
     }
 
@@ -133,7 +133,8 @@ impl Shards {
         let how = policy.tool(call.tool, who.agent);
         let agent = who.agent.and_then(guarded::name);
         let (own, _) = policy.of(Some(call.tool), agent.as_deref());
-        let call = guarded::tool_call(call, &how, own.guard.keep_results);
+        let now_ns = self.shared.clock.now_ns();
+        let call = guarded::tool_call(call, &how, own.guard.keep_results, now_ns);
         self.shared.ask(who, Question::Result(call)).await
     }
 

@@ -204,7 +204,8 @@ fn tell_model_call(record: &mut Record<'_, '_>, call: ModelCall) {
 fn tell_asked(record: &mut Record<'_, '_>, asked: &Requested<'_>) {
     let tool = value::name(gen_ai::tool_name(record.log.scope_name, &asked.tool));
     let how = record.how(&tool);
-    if let Some(call) = asked.report(tool.clone(), &how) {
+    let now = value::Now::began(record.time_ns());
+    if let Some(call) = asked.report(tool.clone(), &how, now) {
         let identity = asked.identity(&record.log.trace_id);
         record.tell_below(identity, Body::Requested(call));
     }

@@ -109,7 +109,7 @@ impl Agent {
             now_ns: self.clock_ns,
             ..Caller::default()
         };
-        let question = tool_call(&told, &how, false);
+        let question = tool_call(&told, &how, false, self.clock_ns);
         let answer = guard::check(&mut self.state, &question, &caller, &self.policy).answered;
         if answer.kind.refuses() {
             return true;
@@ -124,7 +124,7 @@ impl Agent {
             outcome: Some(outcome),
             ..told
         };
-        let brought = tool_call(&brought, &how, false);
+        let brought = tool_call(&brought, &how, false, self.clock_ns);
         let caller = Caller {
             now_ns: self.clock_ns + 1_000_000,
             ..caller
