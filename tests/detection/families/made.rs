@@ -122,6 +122,11 @@ impl Made {
         )
     }
 
+    /// The same in milliseconds since 1970.
+    pub(super) fn now_ms(&self) -> u64 {
+        self.clock_ms
+    }
+
     pub(super) fn pause(&mut self, seconds: usize) {
         self.clock_ms += seconds as u64 * 1_000;
     }

@@ -8,6 +8,7 @@ mod complaints;
 mod counters;
 mod crews;
 mod desks;
+mod doubles;
 mod each_rule;
 mod guarded;
 mod inquiries;
@@ -57,6 +58,7 @@ fn all_loops() -> Vec<loops::Loop> {
         complaints::LOOPS,
         anew::LOOPS,
         pauses::LOOPS,
+        doubles::LOOPS,
     ]
     .concat()
 }
@@ -81,6 +83,7 @@ fn all_work() -> Vec<lookalikes::Work> {
         complaints::WORK,
         anew::WORK,
         pauses::WORK,
+        doubles::WORK,
     ]
     .concat()
 }
