@@ -10,6 +10,7 @@ use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::numbers::{differ_in_id, names_file, turns_pages};
+use super::question::things::asks_for_other_things;
 use super::question::{Relation, asks_for_other_names, relation};
 use crate::engine::tool_name;
 
@@ -24,7 +25,7 @@ const NAMES: u32 = 2;
 pub(crate) enum Blank {
     /// It is about another thing than each of them, or there are none.
     Apart,
-    /// It asks for other names than each of them: `Ava Meier`, `Sony WH-1000XM5`.
+    /// It asks for other names than each of them, `Ava Meier`, `Sony WH-1000XM5`, or for other things: `yoga mat`.
     Named,
     /// It is in wholly other words than each of them.
     Rephrased,
@@ -57,6 +58,7 @@ impl Fold {
         let newest = self.recent.iter().rev().enumerate();
         let blanks = newest
             .filter(|(_, mark)| mark.tool == judged.tool_hash && mark.outcome == Outcome::Empty);
+        let is_other = |mark: &CallMark| asks_for_other_things(judged.tool, &mark.sample, sample);
         let mut closest = Blank::Apart;
         for (back, mark) in blanks {
             let blank = match relation(&mark.sample, sample) {
@@ -65,6 +67,7 @@ impl Fold {
                 Relation::Numbered if self.counts_on(judged) => Blank::Again,
                 Relation::Rephrased if back >= since_deed || hands_over(judged) => Blank::Apart,
                 Relation::Rephrased if asks_for_other_names(&mark.sample, sample) => Blank::Named,
+                Relation::Rephrased if is_other(mark) => Blank::Named,
                 Relation::Rephrased => Blank::Rephrased,
                 Relation::Numbered | Relation::Other => Blank::Apart,
             };

@@ -11,6 +11,7 @@
 pub(crate) mod ids;
 pub(crate) mod numbers;
 mod spelling;
+pub(crate) mod things;
 
 use std::iter::zip;
 use std::ops::RangeInclusive;

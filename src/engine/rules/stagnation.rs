@@ -19,8 +19,9 @@
 //! # When it stays silent
 //! Empty results and errors have rules of their own. Calls that ask the same of other things (another file, user or page in one
 //! frame) are a batch, whose answers may well be equal, and so are texts with hardly a word in common that are handed over to
-//! be judged (`text`, `document`, a whole sentence), but to a tool that searches, and so are questions (`query`) in wholly
-//! other words between which something was done or a user spoke. A result of up to 64 bytes, or one no longer than what was
+//! be judged (`text`, `document`, a whole sentence), and things of up to four words with none in common (`standing desk`, `yoga
+//! mat`), but to a tool that searches, and so are questions (`query`) in wholly other words between which something was done or a
+//! user spoke. A result of up to 64 bytes, or one no longer than what was
 //! sent, may be a mere acknowledgement (`ok`, `saved`), unless it counts nought (`{"count": 0}`) or the tool looks (`grep`),
 //! and so may that of a tool that writes. Other numbers for other numbers are an answer. A new result of the tool starts the count
 //! anew; where other results of the tool are more than these, it has more than one to give; and the calls of one model answer count
@@ -33,6 +34,7 @@ use crate::engine::fold::handed_text::{asks, hands_over};
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::{ACKNOWLEDGEMENT_BYTES_MAX, Outcome};
+use crate::engine::fold::question::things::asks_for_other_things;
 use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::recent::{RECENT_CALLS_MAX, Recent};
 use crate::engine::policy::Policy;
@@ -231,7 +233,8 @@ fn reworded<'s, 'm: 's>(
         let (alike, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|mark| {
             let relation = relation(&mark.sample, sample);
             let is_before = asks && mark.start_ns < since.deed_ns;
-            if relation == Relation::Rephrased && (hands_over || is_before) {
+            let is_other = || asks_for_other_things(judged.tool, &mark.sample, sample);
+            if relation == Relation::Rephrased && (hands_over || is_before || is_other()) {
                 return false;
             }
             // Wholly other words that find much of the same may be another question to few texts.

@@ -18,6 +18,7 @@ mod made;
 mod pauses;
 mod plants;
 mod repairs;
+mod rounds;
 mod scores;
 mod screens;
 mod services;
@@ -59,6 +60,7 @@ fn all_loops() -> Vec<loops::Loop> {
         anew::LOOPS,
         pauses::LOOPS,
         doubles::LOOPS,
+        rounds::LOOPS,
     ]
     .concat()
 }
@@ -84,6 +86,7 @@ fn all_work() -> Vec<lookalikes::Work> {
         anew::WORK,
         pauses::WORK,
         doubles::WORK,
+        rounds::WORK,
     ]
     .concat()
 }
