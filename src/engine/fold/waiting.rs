@@ -5,6 +5,7 @@
 //! a budget of time, not of calls; when that is used up, the calls count like any others.
 
 mod long_poll;
+mod pace;
 mod starting;
 
 use crate::engine::event::{Manner, SAMPLE_BYTES_MAX, SECOND_NS};
@@ -20,15 +21,6 @@ use super::{Fold, name_of};
 
 /// Shortest pause that counts as a longer one than the pause before it: below it, pauses are how long models take.
 const GROWN_PAUSE_NS: u64 = 4 * SECOND_NS;
-
-/// Shortest time between two looks at a job that is under way, where it is as long as the time before: an honest pace.
-const JOB_PACE_NS: u64 = 8 * SECOND_NS;
-
-/// The same for a gauge, whatever was done meanwhile: a model hardly takes so long for an answer.
-const GAUGE_PACE_NS: u64 = 45 * SECOND_NS;
-
-/// Shortest time that a measurement takes itself.
-const MEASURED_NS: u64 = 5 * SECOND_NS;
 
 /// What is failing has a smaller part of the time: this often it goes into that of waiting for a state.
 const FAILING_SHARE: u64 = 5;
@@ -160,7 +152,7 @@ impl Waiting {
         let is_told = judged.call.output.value().is_some();
         // Who hands the same in once more does not wait for it.
         let asks = is_told && !judged.call.manner.writes();
-        let polls = asks && judged.pending && fold.keeps_pace(judged, before.start_ns);
+        let polls = asks && judged.pending && fold.keeps_pace(judged, before.start_ns, 1);
         let waits = pauses
             || polls
             || sleeps
@@ -219,18 +211,6 @@ impl Fold {
         })
     }
 
-    /// Whether a gauge that moves is looked at after a pause, at an honest pace, or by what takes its time itself.
-    fn watches(&self, judged: &Judged<'_>, before: &CallMark, pauses: bool) -> bool {
-        let since_ns = before.start_ns;
-        let only_waits = || self.since(since_ns).all(|mark| mark.waited_ns > 0);
-        judged.jitters()
-            && !judged.denies
-            && judged.outcome != Outcome::Failed
-            && (pauses
-                || (gap_ns(judged, before) >= GAUGE_PACE_NS && only_waits())
-                || self.is_measured_again(judged))
-    }
-
     /// The newest call of a shell, where the present one first sleeps and then brings the same again: `sleep 4; curl …` after
     /// `sleep 2; curl …`.
     fn before_sleep(&self, judged: &Judged<'_>) -> Option<&CallMark> {
@@ -252,58 +232,6 @@ impl Fold {
         let gap_ns = judged.call.start_ns.saturating_sub(mark.start_ns);
         let paused = gap_ns >= settings.pause_seconds.saturating_mul(SECOND_NS);
         (paused && mark.key() == judged.key && judged.key.is_some()).then_some(mark)
-    }
-
-    /// Whether the same was measured once more, with nothing in between, by what takes its time itself.
-    fn is_measured_again(&self, judged: &Judged<'_>) -> bool {
-        let call = judged.call;
-        let newest = self.recent.back();
-        call.end_ns.saturating_sub(call.start_ns) >= MEASURED_NS
-            && newest.is_some_and(|mark| mark.key() == judged.key)
-    }
-
-    /// Whether nothing else was done since the call before, as a client does that backs off; it may wait for several things in
-    /// turn.
-    fn does_nothing_else(&self, judged: &Judged<'_>, since_ns: u64) -> bool {
-        self.since(since_ns)
-            .all(|mark| judged.tries_again(mark) || asks_for_another(mark, judged))
-    }
-
-    /// Whether the same was asked at a steady pace that is slow enough, of which this call and the two before it tell, and nothing
-    /// was done meanwhile but to wait: who goes round is as fast as the model, now more and now less.
-    fn keeps_pace(&self, judged: &Judged<'_>, since_ns: u64) -> bool {
-        let waits_too = |mark: &CallMark| mark.waited_ns > 0 || asks_for_another(mark, judged);
-        judged.call.start_ns.saturating_sub(since_ns) >= JOB_PACE_NS
-            && self.is_steady(judged, since_ns)
-            && self.since(since_ns).all(waits_too)
-    }
-
-    /// Whether somebody looks in once a minute or less often, at a steady pace, on what is as it was: nothing is under way that
-    /// would have to end, nothing fails, and nothing is done in between. A sleep is part of that where it is not alone.
-    fn looks_in(&self, judged: &Judged<'_>, since_ns: u64) -> bool {
-        let idles = |mark: &CallMark| {
-            mark.outcome != Outcome::Failed && (!mark.may_act || self.only_waited(mark))
-        };
-        let is_at_rest = !judged.pending && !judged.denies && judged.outcome != Outcome::Failed;
-        is_at_rest
-            && judged.result.is_some()
-            && judged.call.start_ns.saturating_sub(since_ns) >= GAUGE_PACE_NS
-            && self.is_steady(judged, since_ns)
-            && if waits(judged) {
-                self.since(since_ns).next().is_some()
-            } else {
-                !judged.silent && self.since(since_ns).all(idles)
-            }
-    }
-
-    /// Whether the time since the call before is as long as that between the two before.
-    fn is_steady(&self, judged: &Judged<'_>, since_ns: u64) -> bool {
-        let before = self.recent.of_key(judged.key).nth(1);
-        let gap_ns = judged.call.start_ns.saturating_sub(since_ns);
-        before.is_some_and(|before| {
-            let gap_before_ns = since_ns.saturating_sub(before.start_ns);
-            gap_ns.abs_diff(gap_before_ns) <= gap_ns / 4
-        })
     }
 
     /// Whether something new came since a time, or a gauge was looked at that moves.

@@ -8,7 +8,10 @@ use super::made::Made;
 
 pub(super) const LOOPS: &[Loop] = &[];
 
-pub(super) const WORK: &[Work] = &[("stock: things of two words", things_of_two_words)];
+pub(super) const WORK: &[Work] = &[
+    ("stock: things of two words", things_of_two_words),
+    ("quote: at the pace of a timer", quote_by_timer),
+];
 
 /// One question about one thing after the other, each called by two words or three, and nearly always one answer.
 fn things_of_two_words(made: &mut Made) {
@@ -40,5 +43,34 @@ fn things_of_two_words(made: &mut Made) {
             answer.clone()
         };
         made.call(tool, json!({name: thing}), answer);
+    }
+}
+
+/// What moves up and down is read every so many seconds, and nothing is done in between.
+fn quote_by_timer(made: &mut Made) {
+    made.begin(5);
+    made.steady();
+    let seconds = [9, 10, 12, 15, 20][made.below(5)];
+    let style = made.below(3);
+    for round in 0..40 {
+        let host = ["web-a", "web-b"][round % 2];
+        let late = made.below(2);
+        made.pause(seconds + late);
+        let time = made.time();
+        let mut number = || made.between(9_900, 10_300) as f64 / 100.0;
+        match style {
+            0 => {
+                let told = json!({"bid": number(), "ask": number() + 5.0, "time": time});
+                made.call("get_quote", json!({"symbol": "ACME"}), told);
+            }
+            1 => {
+                let told = json!({"cpu": number()});
+                made.call("get_cpu", json!({"host": host}), told);
+            }
+            _ => {
+                let told = format!("temperature {} C", number());
+                made.call("read_sensor", json!({"sensor": "boiler"}), told);
+            }
+        }
     }
 }
