@@ -8,11 +8,12 @@ mod long_poll;
 mod pace;
 mod starting;
 
-use crate::engine::event::{Manner, SAMPLE_BYTES_MAX, SECOND_NS};
+use crate::engine::event::{Failure, Manner, SAMPLE_BYTES_MAX, SECOND_NS};
 use crate::engine::policy::{Patience, Policy};
 use crate::engine::tool_name;
 
 use self::long_poll::polls_long;
+use super::error_gist::tells_nothing;
 use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
@@ -176,7 +177,7 @@ impl Waiting {
                 1
             };
             let budget_ns = settings.budget_seconds.saturating_mul(SECOND_NS) / patience;
-            self.patient = self.waited_ns <= budget_ns;
+            self.patient = self.waited_ns <= budget_ns && !fold.is_settled(judged, pauses);
         }
         self
     }
@@ -232,6 +233,24 @@ impl Fold {
         let gap_ns = judged.call.start_ns.saturating_sub(mark.start_ns);
         let paused = gap_ns >= settings.pause_seconds.saturating_mul(SECOND_NS);
         (paused && mark.key() == judged.key && judged.key.is_some()).then_some(mark)
+    }
+
+    /// Whether the answer is no for the third time in a row, as that of a job that has failed, and nothing was done meanwhile that
+    /// could change it. What fails may yet come of what was begun before it was first asked for, or after a pause.
+    fn is_settled(&self, judged: &Judged<'_>, pauses: bool) -> bool {
+        let says_why = |failure: &Failure| !tells_nothing(&failure.text);
+        let fails = !judged.transient && !pauses && judged.call.error.is_some_and(says_why);
+        let is_same = |mark: &&CallMark| mark.result() == judged.result;
+        let before = || self.recent.of_key(judged.key);
+        let (Some(first), 2) = (before().nth(1), before().take(2).filter(is_same).count()) else {
+            return false;
+        };
+        let is_step = |mark: &&CallMark| mark.key() != judged.key && !self.only_waited(mark);
+        let newest = self.recent.iter().rev().find(is_step);
+        let may_come = |step: &CallMark| {
+            step.is_deed() && (step.start_ns > first.start_ns || (fails && !judged.denies))
+        };
+        (judged.denies || fails) && !starting::is_refused(judged) && !newest.is_some_and(may_come)
     }
 
     /// Whether something new came since a time, or a gauge was looked at that moves.

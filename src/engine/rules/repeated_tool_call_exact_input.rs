@@ -15,32 +15,34 @@
 //! again, undo what is too much, and have the tool refuse a repeat.
 //!
 //! # When it stays silent
-//! Arguments that were not recorded, are redacted or were cut off, equal nothing. Where progress is known, a repeat that brings a
-//! result not seen for this call starts the count anew (polling that moves is progress); the same calls of one model answer count
-//! once, and the first one of each further agent or worker not at all; failures that may pass by themselves, and waiting (long or
-//! growing pauses, a tool that waits, a steady pace where the result says that something is under way) within its time, count for
-//! nothing, nor does a gauge that is read every 45 seconds or less often, or what is as it was before whenever it is looked at, at
-//! such a pace, or a call that finds nothing in the time that its arguments say it may take (`"timeout": 30`); where other calls
-//! lie between, or results were not recorded, one repeat more is needed, and where something new came in between, from whatever
-//! call, two more than that, while repeats of whatever call must be six of the newest thirteen calls (of those since the newest
-//! message of a user), and not each follow something that was newly asked and found, as from a list to each of its items and back,
-//! and what works at the second try was asked for once (where several agents work, an agent of which the newest six calls brought
-//! nothing new is not excused by what others found); the same goes for what was done without a word (a shell's `sed -i`), of which
-//! a check that passes as before tells something, if it does not merely look (`cat`, `grep`); a call that fails in the same way
-//! each time needs no more than that one, or one more where it failed otherwise before and something was done since: what was done
-//! has mended some of it. So does one that says no (`{"conclusion": "failure"}`, a pod in `CrashLoopBackOff`, faults that a
-//! compiler finds), where something was done since. Faults of a file count for nothing where other files are changed, each once. A
-//! call that gives nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new
-//! since, or another tool did something, it starts anew; so does one whose result is unknown or short (`ok`, a picture's
-//! placeholder) where something was done since. Where nothing but numbers is new in the result, and they go up and down, the result
-//! is an old one, and one repeat more is needed; where other calls brought something new meanwhile, it is a gauge and does not
-//! count. One repeat more is needed, too, where the result says that what was asked about is still under way (`{"state":
-//! "running"}`), or where three of the newest twelve calls are the same one and brought something new (one, where what a terminal
-//! prints is read). A call that takes things away (`delete`, `process`), says how many at most (`LIMIT 1000`, `batch`), and is
-//! answered with how many they were, has taken others each time. A check that follows each of several steps, all of them new and
-//! about other things, does not count, unless it fails, says no, or merely looks; nor does a call that now goes well and now fails,
-//! up to forty times, or that takes five seconds for numbers that go up and down, with nothing in between, nor a single test that
-//! passes, or a benchmark, up to eight times.
+//! Arguments that were not recorded, are redacted or were cut off, equal nothing. Where progress is known, a repeat that brings
+//! a result not seen for this call starts the count anew (polling that moves is progress); the same calls of one model answer
+//! count once, and the first one of each further agent or worker not at all; failures that may pass by themselves, and waiting
+//! (long or growing pauses, a tool that waits, a steady pace where the result says that something is under way) within its
+//! time, count for nothing (but for a verdict or an error that says no for the third time, `{"state": "FAILED"}`, behind a
+//! `sleep`), nor does a gauge that is read every 45 seconds or less often, or every eight at the pace of a timer, or what is as
+//! it was before whenever it is looked at, at such a pace, or a call that finds nothing in the time that its arguments say it
+//! may take (`"timeout": 30`); where other calls lie between, or results were not recorded, one repeat more is needed, and
+//! where something new came in between, from whatever call, two more than that, while repeats of whatever call must be six of
+//! the newest thirteen calls (of those since the newest message of a user), and not each follow something that was newly asked
+//! and found, as from a list to each of its items and back, and what works at the second try was asked for once (where several
+//! agents work, an agent of which the newest six calls brought nothing new is not excused by what others found); the same goes
+//! for what was done without a word (a shell's `sed -i`), of which a check that passes as before tells something, if it does
+//! not merely look (`cat`, `grep`); a call that fails in the same way each time needs no more than that one, or one more where
+//! it failed otherwise before and something was done since: what was done has mended some of it. So does one that says no
+//! (`{"conclusion": "failure"}`, a pod in `CrashLoopBackOff`, faults that a compiler finds), where something was done since.
+//! Faults of a file count for nothing where other files are changed, each once. A call that gives nothing at all (a shell's
+//! `sed -i`) cannot show a standstill by itself: where another call brought something new since, or another tool did something,
+//! it starts anew; so does one whose result is unknown or short (`ok`, a picture's placeholder) where something was done since.
+//! Where nothing but numbers is new in the result, and they go up and down, the result is an old one, and one repeat more is
+//! needed; where other calls brought something new meanwhile, it is a gauge and does not count. One repeat more is needed, too,
+//! where the result says that what was asked about is still under way (`{"state": "running"}`), or where three of the newest
+//! twelve calls are the same one and brought something new (one, where what a terminal prints is read). A call that takes
+//! things away (`delete`, `process`), says how many at most (`LIMIT 1000`, `batch`), and is answered with how many they were,
+//! has taken others each time. A check that follows each of several steps, all of them new and about other things, does not
+//! count, unless it fails, says no, or merely looks; nor does a call that now goes well and now fails, up to forty times, or
+//! that takes five seconds for numbers that go up and down, with nothing in between, nor a single test that passes, or a
+//! benchmark, up to eight times.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;

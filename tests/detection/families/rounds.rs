@@ -6,11 +6,16 @@ use super::lookalikes::Work;
 use super::loops::Loop;
 use super::made::Made;
 
-pub(super) const LOOPS: &[Loop] = &[];
+pub(super) const LOOPS: &[Loop] = &[(
+    "job: failed for good, slept for before each look",
+    6,
+    slept_for_no,
+)];
 
 pub(super) const WORK: &[Work] = &[
     ("stock: things of two words", things_of_two_words),
     ("quote: at the pace of a timer", quote_by_timer),
+    ("job: slept for until it is done", slept_for_job),
 ];
 
 /// One question about one thing after the other, each called by two words or three, and nearly always one answer.
@@ -44,6 +49,59 @@ fn things_of_two_words(made: &mut Made) {
         };
         made.call(tool, json!({name: thing}), answer);
     }
+}
+
+/// A sleep before each look at what has failed, or is not there, and stays so.
+fn slept_for_no(made: &mut Made) {
+    made.begin(5);
+    let job = format!("job-{}", made.between(1_000, 9_999));
+    let seconds = made.between(1, 9);
+    let style = made.below(3);
+    for _ in 0..12 {
+        if made.chance(50) {
+            made.call("sleep", json!({"seconds": seconds}), "done");
+        } else {
+            made.sh(&format!("sleep {seconds}"), "");
+        }
+        made.pause(seconds);
+        let asked = json!({"id": job});
+        match style {
+            0 => made.call(
+                "get_job",
+                asked,
+                json!({"id": job, "state": "FAILED", "message": "image not found"}),
+            ),
+            1 => made.call("get_job", asked, json!({"error": "job not found"})),
+            _ => made.call(
+                "get_job",
+                asked,
+                json!({"job": job, "status": "failed", "reason": "no such image"}),
+            ),
+        }
+        made.again();
+    }
+}
+
+/// The same, of a job that runs, and is done at last.
+fn slept_for_job(made: &mut Made) {
+    made.begin(5);
+    let job = format!("job-{}", made.between(1_000, 9_999));
+    let seconds = made.between(5, 20);
+    let state = made.pick(&["RUNNING", "queued", "in_progress"]);
+    for _ in 0..made.between(5, 12) {
+        made.call("sleep", json!({"seconds": seconds}), "done");
+        made.pause(seconds);
+        made.call(
+            "get_job",
+            json!({"id": job}),
+            json!({"id": job, "state": state}),
+        );
+    }
+    made.call(
+        "get_job",
+        json!({"id": job}),
+        json!({"id": job, "state": "SUCCEEDED"}),
+    );
 }
 
 /// What moves up and down is read every so many seconds, and nothing is done in between.
