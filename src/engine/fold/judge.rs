@@ -79,9 +79,9 @@ impl Judged<'_> {
     }
 
     /// How many repeats more it takes to be a loop: what is still under way moves, if nobody sees it, and what moved several times
-    /// may move again.
+    /// may move again, and who pauses for longer may back off.
     pub(crate) fn calls_more(&self) -> u32 {
-        if self.pending || self.moves {
+        if self.pending || self.moves || self.waiting.may_back_off {
             MOVING_CALLS_MORE
         } else {
             0

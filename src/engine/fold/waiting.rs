@@ -13,6 +13,7 @@ use crate::engine::policy::{Patience, Policy};
 use crate::engine::tool_name;
 
 use self::long_poll::polls_long;
+use self::pace::GROWN_PAUSES;
 use super::error_gist::tells_nothing;
 use super::judge::Judged;
 use super::marks::CallMark;
@@ -36,8 +37,12 @@ pub(crate) struct Waiting {
     pub(crate) gap_ns: u64,
     /// How long the agent has been waiting for another result by now, nanoseconds; 0 where it is not waiting.
     pub(crate) waited_ns: u64,
-    /// The pause is markedly longer than all before it, as when a client backs off.
+    /// The pauses grow markedly each time, as when a client backs off.
     pub(crate) backs_off: bool,
+    /// They have done so for long enough not to have come about by chance.
+    surely: bool,
+    /// They may do so, which the next one will show.
+    pub(crate) may_back_off: bool,
     /// It waits, and has time left.
     pub(crate) patient: bool,
     /// The settings say that its tool polls, and it has time left.
@@ -99,12 +104,17 @@ impl Waiting {
     /// What the pause since the call before says by itself.
     fn since(fold: &Fold, judged: &Judged<'_>, before: &CallMark) -> Self {
         let gap_ns = gap_ns(judged, before);
-        let grown = gap_ns / 5 >= before.gap_ns / 4;
+        let grown = fold.grown_pauses(judged, before.start_ns);
+        // What is under way is waited for.
+        let is_longest = judged.pending && before.gap_ns > 0 && gap_ns / 5 >= before.gap_ns / 4;
+        let backs_off =
+            (grown > 0 || is_longest) && fold.does_nothing_else(judged, before.start_ns);
+        let surely = backs_off && (is_longest || grown + 1 >= GROWN_PAUSES);
         Self {
             gap_ns: gap_ns.max(before.gap_ns),
-            backs_off: before.gap_ns > 0
-                && grown
-                && fold.does_nothing_else(judged, before.start_ns),
+            backs_off,
+            surely,
+            may_back_off: backs_off && !surely && gap_ns >= GROWN_PAUSE_NS,
             ..Self::default()
         }
     }
@@ -136,7 +146,7 @@ impl Waiting {
     /// Whether the run paused since the call before, or pauses for longer each time.
     fn follows_pause(&self, fold: &Fold, judged: &Judged<'_>, before: &CallMark) -> bool {
         fold.totals.paused_ns > before.start_ns
-            || (self.backs_off && gap_ns(judged, before) >= GROWN_PAUSE_NS)
+            || (self.surely && gap_ns(judged, before) >= GROWN_PAUSE_NS)
     }
 
     /// How long the agent has waited for another result by now, and whether it has time left, if it waits.

@@ -102,7 +102,8 @@ fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
         fold.blank_before(judged)
     };
     // How often it is asked for is counted call by call: there may be several things to wait for.
-    if judged.pending || judged.moves || !counts(fold, judged, &asked, blank, settings) {
+    let may_move = judged.pending || judged.moves || judged.waiting.may_back_off;
+    if may_move || !counts(fold, judged, &asked, blank, settings) {
         return None;
     }
     let tally = fold.tallies.of(RULE, tool);

@@ -9,6 +9,10 @@ use crate::engine::fold::outcome::Outcome;
 
 use super::{asks_for_another, gap_ns, waits};
 
+/// How many pauses in a row, each markedly longer than the one before, are those of a client that backs off: of two, the second
+/// one is so by chance often enough.
+pub(super) const GROWN_PAUSES: usize = 3;
+
 /// Shortest time between two looks at a job that is under way, where it is as long as the time before: an honest pace.
 const JOB_PACE_NS: u64 = 8 * SECOND_NS;
 
@@ -43,6 +47,27 @@ impl Fold {
         let newest = self.recent.back();
         call.end_ns.saturating_sub(call.start_ns) >= MEASURED_NS
             && newest.is_some_and(|mark| mark.key() == judged.key)
+    }
+
+    /// How many of the newest pauses between calls that asked for the same, or tried it again, have each grown markedly: up to
+    /// one less than [`GROWN_PAUSES`], and none where one of these has not.
+    pub(super) fn grown_pauses(&self, judged: &Judged<'_>, since_ns: u64) -> usize {
+        let is_same = |mark: &&CallMark| {
+            mark.start_ns < since_ns
+                && ((judged.key.is_some() && mark.key() == judged.key) || judged.tries_again(mark))
+        };
+        let mut pause_ns = judged.call.start_ns.saturating_sub(since_ns);
+        let (mut later_ns, mut grown) = (since_ns, 0);
+        let before = self.recent.iter().rev().filter(is_same);
+        for mark in before.take(GROWN_PAUSES - 1) {
+            let before_ns =
+                std::mem::replace(&mut later_ns, mark.start_ns).saturating_sub(mark.start_ns);
+            if pause_ns / 7 < before_ns / 5 {
+                return 0;
+            }
+            (pause_ns, grown) = (before_ns, grown + 1);
+        }
+        grown
     }
 
     /// Whether nothing else was done since the call before, as a client does that backs off; it may wait for several things in
