@@ -32,6 +32,10 @@ const SLEEP_BYTES_MAX: u32 = 48;
 
 /// What is known of the time since the same call before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "five facts, most of which do not depend on each other"
+)]
 pub(crate) struct Waiting {
     /// The longest time so far from the start of the same call to its start the next time, nanoseconds; 0 where there is none.
     pub(crate) gap_ns: u64,
