@@ -38,7 +38,7 @@ pub struct Counters {
     pub runs_unreadable: Counter,
     /// Runs whose judging failed by a defect of Eddy; they began anew.
     pub runs_broken: Counter,
-    /// Requests refused because an inbox was full.
+    /// Requests refused because inboxes were full, or many waited to be read.
     pub refused_overloaded: Counter,
     /// Requests refused because they would have begun runs, of which there were too many.
     pub refused_crowded: Counter,

@@ -1,10 +1,10 @@
 //! How many requests are read at once.
 //!
-//! Reading costs twice what is done with a report after. Were all requests read at once that have arrived, none would be done
-//! before most are, and by then those that were read first would have filled the inboxes: under a load that is several times too
-//! much, most would be read for nothing. So they wait for their turn, as many being read as there are processors, and who finds
-//! the inboxes full when its turn comes is refused unread. Where those whose turn comes have waited for long, new ones are turned
-//! away before they are received.
+//! Reading costs as much as all that is done with a report after. Were all requests read at once that have arrived, none would
+//! be done before most are, and by then those that were read first would have filled the inboxes: under a load that is several
+//! times too much, most would be read for nothing. So they wait for their turn, as many being read as there are processors, and
+//! who finds the inboxes full when its turn comes is refused unread. Where those whose turn comes have waited for long, new
+//! ones are turned away before they are received.
 //!
 //! Large requests have a queue of their own, in which they take turns at most with their like.
 

@@ -233,10 +233,14 @@ impl Residence {
         key: IndexKey,
         policy: &Policy,
     ) -> Result<bool, StoreError> {
-        let is_there = self.slots.contains_key(&key.run_id)
-            || !matches!(self.store.load_run(&key.run_id), Ok(None));
-        if is_there {
+        if self.slots.contains_key(&key.run_id) {
             return Ok(false);
+        }
+        match self.store.load_run(&key.run_id) {
+            Ok(None) => {}
+            // One that cannot be read begins anew when it is looked at.
+            Ok(Some(_)) | Err(StoreError::Unreadable { .. }) => return Ok(false),
+            Err(error) => return Err(error),
         }
         let mut state = self.begin_anew(&key.run_id)?;
         // Whether it goes on is not known. It has been heard of then, if not later.

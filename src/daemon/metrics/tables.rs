@@ -81,7 +81,7 @@ pub(super) const SHARD_COUNTERS: &[Number<shard::Counters>] = &[
     ),
     (
         "shard_refused_overloaded_total",
-        "Requests refused because an inbox was full.",
+        "Requests refused because inboxes were full, or many waited to be read.",
         |of| of.refused_overloaded.value(),
     ),
     (
