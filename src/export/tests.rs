@@ -145,7 +145,12 @@ async fn an_exporter_never_begins_anew_for_want_of_reading() {
     let store = store(dir.path());
     let exporters = Scripted::default().start(&store);
     exporters.stop().await;
-    // So many that the cursor is not in the database's cache any more.
+    // Cursors with names so long that theirs is not on the page of what the store says of itself at each save; and so many runs
+    // that its page is not in the database's cache any more.
+    for number in 0..20 {
+        let name = format!("a{number:01000}");
+        store.set_exporter_cursor(&name, 1).expect("it is kept");
+    }
     let runs = (0..20_000).map(|number| SavedRun {
         key: IndexKey {
             created_ms: 0,
