@@ -196,7 +196,8 @@ impl<'a> Step<'a> {
                     .filter(|tool| !tool.is_empty())
                     .or(Some(&report.tool));
                 call.call_id = call.call_id.or(report.call_id);
-                call.hands_off |= report.hands_off;
+                // What was asked about before it ran, or told of by the model, may have failed since.
+                call.hands_off = (call.hands_off || report.hands_off) && call.error.is_none();
                 call.manner = call.manner.max(report.manner);
                 call.traits.main = call.traits.main.or(report.traits.main);
                 call.traits.command = call.traits.command.or(report.traits.command);

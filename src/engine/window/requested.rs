@@ -34,7 +34,7 @@ impl<'a> Call<'a> {
             // Only the answer of the tool is there, which is a moment.
             self.start_ns = self.start_ns.min(event.end_ns);
             self.tool = Some(&call.tool);
-            self.hands_off = call.hands_off;
+            self.hands_off = call.hands_off && self.error.is_none();
             self.manner = call.manner;
             self.agent = self.agent.or(event.agent.as_ref());
             self.worker = self.worker.or(event.worker.as_ref());

@@ -70,6 +70,36 @@ fn a_servers_span_is_its_clients_call() {
     assert_eq!(count(&[client, beside]), 2);
 }
 
+/// Given a hand-off that is reported before it has run and once it has failed, in whichever order; control has stayed.
+#[test]
+fn a_hand_off_that_failed_later_is_none() {
+    let hand_off = |error: Option<Failure>| ToolCall {
+        hands_off: error.is_none(),
+        error,
+        ..tool("transfer_to_billing", Some(7), value(1))
+    };
+    let no_agent = Failure {
+        text: "no such agent".into(),
+        masked: 5,
+        transient: false,
+    };
+    let asked = event(1, (10, 10), Body::ToolCall(hand_off(None)));
+    let failed = event(1, (10, 20), Body::ToolCall(hand_off(Some(no_agent))));
+    for (reports, is_made) in [
+        (vec![asked.clone()], true),
+        (vec![asked.clone(), failed.clone()], false),
+        (vec![failed, asked], false),
+    ] {
+        let window: Window = reports.into_iter().collect();
+        let reports = window.unpack_all();
+        let steps = steps(&window, &reports);
+        let [Step::Tool(call)] = &steps[..] else {
+            panic!("one tool call")
+        };
+        assert_eq!(call.hands_off, is_made);
+    }
+}
+
 /// Given a client that has a server's tool under a prefix, and the server's spans below it: one call, under the client's name.
 /// A span beside it, with other arguments, an id of its own or another time is another call, and so is a tool whose name is no
 /// end of the client's, or that is called once more.
