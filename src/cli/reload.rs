@@ -48,7 +48,7 @@ impl Reloader {
         Self {
             sources: Arc::new(sources),
             loaded,
-            was_empty: is_empty(&read),
+            was_empty: config::is_empty(&read),
             seen: Ok(read.clone()),
             read: Ok(read),
             once,
@@ -123,14 +123,13 @@ impl Reloader {
             is_same,
         };
         taken.emit();
-        self.was_empty = self.read.as_deref().is_ok_and(is_empty);
+        self.was_empty = self
+            .read
+            .as_deref()
+            .is_ok_and(|read| config::is_empty(read));
         // What waits for a restart is named again until then.
         self.loaded.take_policy(loaded);
     }
-}
-
-fn is_empty(text: &str) -> bool {
-    text.trim().is_empty()
 }
 
 async fn beside<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {

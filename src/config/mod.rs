@@ -314,11 +314,17 @@ pub fn read_again(sources: &Sources, was_empty: bool) -> Result<String, Mistakes
         return Err(unreadable(path, "it is no regular file"));
     }
     let text = read(sources)?;
-    if text.trim().is_empty() && !was_empty {
+    if is_empty(&text) && !was_empty {
         let why = "it is empty (for the defaults, write a comment into it, or restart)";
         return Err(unreadable(path, why));
     }
     Ok(text)
+}
+
+/// Whether a file says nothing at all, and not even a comment.
+#[must_use]
+pub fn is_empty(text: &str) -> bool {
+    text.trim().is_empty()
 }
 
 fn unreadable(path: &Path, why: &str) -> Mistakes {
