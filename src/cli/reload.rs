@@ -123,10 +123,7 @@ impl Reloader {
             is_same,
         };
         taken.emit();
-        self.was_empty = self
-            .read
-            .as_deref()
-            .is_ok_and(|read| config::is_empty(read));
+        self.was_empty = self.read.as_deref().is_ok_and(config::is_empty);
         // What waits for a restart is named again until then.
         self.loaded.take_policy(loaded);
     }
