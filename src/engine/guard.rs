@@ -194,6 +194,9 @@ pub fn result(state: &mut RunState, call: &ToolCall, caller: &Caller, policy: &P
             {
                 call.input = known.input;
             }
+            if question.call_id().is_none() {
+                call.call_id = call.call_id.filter(|id| !state.is_used(*id));
+            }
             (question.start_ns, question.question().unwrap_or(0))
         }
         None => (state.place_after(caller.now_ns), 0),
@@ -280,10 +283,8 @@ fn take(state: &mut RunState, events: &[Event], caller: &Caller, policy: &Policy
 fn question(state: &RunState, call: &ToolCall, caller: &Caller) -> Event {
     let at_ns = state.place_after(caller.now_ns);
     let asked = stable(&[state.id().as_bytes(), b"asked", &at_ns.to_be_bytes()]).max(1);
-    // A call id that was used before says nothing: some programs count their calls anew in every turn.
-    let is_new = |id: &u64| !state.folded_calls.contains(*id) && !state.is_answered(*id);
     let call = ToolCall {
-        call_id: call.call_id.filter(is_new),
+        call_id: call.call_id.filter(|id| !state.is_used(*id)),
         guarded: Some(Box::new(Guarded {
             asked,
             part: Part::Question,

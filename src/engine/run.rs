@@ -298,9 +298,10 @@ impl RunState {
         if self.recent_ids.contains(event.id) || self.is_here(event.id) {
             return self.tell_again(event);
         }
-        self.recent_ids.push(event.id);
         self.closed = false;
-        self.place(event, policy);
+        if self.place(event, policy) {
+            self.recent_ids.push(event.id);
+        }
     }
 
     /// Whether a report is in the window, of which those that came late or with another run may have pushed the id out.
@@ -324,13 +325,18 @@ impl RunState {
         }
     }
 
-    fn place(&mut self, event: &Event, policy: &Policy) {
+    /// Puts a report where it belongs, and says whether it is to be known again: not where nobody misses that it came too late, for
+    /// it would push out the identities of those that count.
+    fn place(&mut self, event: &Event, policy: &Policy) -> bool {
         let card = self.window.card(event);
         let place = card.place();
-        let told = call_id(&card).is_some_and(|id| self.folded_calls.contains(id));
-        if told || self.base_until.is_some_and(|until| place <= until) {
-            self.late += u64::from(!may_come_last(&card));
-            return;
+        let is_told = |id| self.folded_calls.contains(id) && !self.is_of_new_call(&card);
+        if call_id(&card).is_some_and(is_told)
+            || self.base_until.is_some_and(|until| place <= until)
+        {
+            let is_missed = !self.may_come_last(&card);
+            self.late += u64::from(is_missed);
+            return is_missed;
         }
         if self.window.ends_before(place) && !self.window.may_tell_more(&card) {
             if is_question(event) {
@@ -343,6 +349,29 @@ impl RunState {
         } else {
             self.insert(&card, event);
         }
+        true
+    }
+
+    /// Whether a report is not missed when it comes too late: the outermost agent starts before everything and is reported last,
+    /// with what the user had said; and histories say again what came of a call.
+    fn may_come_last(&self, card: &Card) -> bool {
+        match card.kind {
+            Kind::Agent => true,
+            Kind::Tool => card.tool == 0,
+            Kind::UserMessage => {
+                let tip = self.tip.as_deref();
+                tip.is_some_and(|tip| card.start_ns <= tip.totals.first_ns)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a report is of a new call, though one that had its id has left the window: a span of its own that began after what
+    /// has left. Ids that are counted anew for each answer come again with every call; a record may come long after its call.
+    fn is_of_new_call(&self, card: &Card) -> bool {
+        card.span.is_set()
+            && card.start_ns < card.end_ns
+            && self.base_until.is_some_and(|until| card.place() > until)
     }
 
     /// Puts a report into its place among the others.
@@ -431,12 +460,6 @@ impl RunState {
         }
         Packed::of(&base)
     }
-}
-
-/// Whether a report is not missed when it comes too late: the outermost agent starts before everything and is reported last,
-/// and histories say again what came of a call.
-fn may_come_last(card: &Card) -> bool {
-    card.kind == Kind::Agent || (card.kind == Kind::Tool && card.tool == 0)
 }
 
 /// Whether it tells that an agent asked the guard, and not yet what came of it.

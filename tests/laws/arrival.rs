@@ -301,6 +301,81 @@ fn repeats_behind_many_late_reports_change_nothing() {
     assert_eq!(state.view(policy), before);
 }
 
+/// Given more agents than a run remembers ids, which began long ago and are told late, what is still in its window is known when it
+/// comes again.
+#[test]
+fn repeats_behind_many_late_agents_change_nothing() {
+    let policy = &policies()[0];
+    let mut state = RunState::new("run".into());
+    let polls = (10_000..10_100).map(|n| Event {
+        parent: SpanId([9; 8]),
+        ..poll(n, n)
+    });
+    let polls = without_ids(polls.collect());
+    for event in &polls {
+        tell(&mut state, vec![event.clone()], policy);
+    }
+    for number in 1..300 {
+        let agent = AgentSpan {
+            name: "writer".into(),
+            input: Recorded::NotRecorded,
+            output: Recorded::NotRecorded,
+        };
+        let agent = span_at(number, number, Body::AgentSpan(agent));
+        tell(&mut state, vec![agent], policy);
+    }
+    let before = state.view(policy);
+    assert_eq!((before.tool_calls, before.late_events), (100, 0));
+    tell(&mut state, polls[80..].to_vec(), policy);
+    assert_eq!(state.view(policy), before);
+}
+
+/// Given a run that is longer than its window, whose outermost span is told last, with what the user had said at its beginning;
+/// nothing has come too late. What a user said later has.
+#[test]
+fn what_the_run_began_with_may_come_last() {
+    let policy = &policies()[0];
+    let mut state = RunState::new("run".into());
+    for number in 1..200 {
+        tell(&mut state, vec![poll(number, number)], policy);
+    }
+    let late = |state: &RunState| state.view(policy).late_events;
+    let first_ns = poll(1, 1).start_ns;
+    let said = |at_ns, number| span_at(at_ns, number, Body::UserMessage);
+    tell(&mut state, vec![said(first_ns, 1_000)], policy);
+    assert_eq!(late(&state), 0);
+    tell(&mut state, vec![said(first_ns + 1, 1_001)], policy);
+    assert_eq!(late(&state), 1);
+}
+
+/// Given ids of calls that are counted anew for each answer, so that all have the same; each span is a call, however many have left
+/// the window. A record of a call that has left, which comes later under its id, is none.
+#[test]
+fn ids_that_come_again_are_of_new_calls() {
+    let policy = &policies()[0];
+    let mut state = RunState::new("run".into());
+    let of_one_id = |number| {
+        let mut event = poll(number, number);
+        if let Body::ToolCall(call) = &mut event.body {
+            call.call_id = Some(7);
+        }
+        event
+    };
+    for number in 1..=130 {
+        tell(&mut state, vec![of_one_id(number)], policy);
+    }
+    let counted = |state: &RunState| {
+        let view = state.view(policy);
+        (view.tool_calls, view.late_events)
+    };
+    assert_eq!(counted(&state), (130, 0));
+    let mut record = of_one_id(1_000);
+    record.span = SpanId::default();
+    record.end_ns = record.start_ns;
+    tell(&mut state, vec![record], policy);
+    assert_eq!(counted(&state), (130, 1));
+}
+
 /// Given a run of any length that gets its name last, it is the run that it would be if it had had that name from the start; what
 /// is delivered again changes nothing.
 #[test]

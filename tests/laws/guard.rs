@@ -7,7 +7,8 @@ use eddy::engine::{RunState, RunView};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
 use super::support::{
-    deliver, failure, law, name, one_by_one, outcome, recorded, shuffle, span_at, tell,
+    deliver, failure, law, name, one_by_one, outcome, policies, recorded, shuffle, span_at, tell,
+    value,
 };
 
 /// What an agent with a guard does: it asks about a call (and makes it if it may), tells what the last one brought, talks, or
@@ -108,4 +109,81 @@ fn what_the_guard_did_is_in_its_events() {
         let told = deliver(policy, &one_by_one(&events)).0;
         assert_eq!(shown(&told), expected, "in another order");
     });
+}
+
+/// What a call of a tool is asked with, and what it brings; or how it fails.
+fn made(tool: &str, input: u64, brought: Result<u64, &str>, call_id: Option<u64>) -> ToolCall {
+    let output = brought.map_or(Recorded::NotRecorded, |output| value(output, false));
+    ToolCall {
+        tool: tool.into(),
+        call_id,
+        input: value(input, false),
+        output,
+        error: brought.err().map(|text| Failure {
+            text: text.into(),
+            masked: text
+                .bytes()
+                .map(u64::from)
+                .fold(0, |hash: u64, byte| hash.wrapping_mul(31) + byte),
+            transient: false,
+        }),
+        hands_off: false,
+        manner: Manner::default(),
+        traits: Traits::default(),
+        guarded: None,
+    }
+}
+
+fn caller_at(second: u64) -> Caller {
+    Caller {
+        now_ns: second * 1_000_000_000,
+        ..Caller::default()
+    }
+}
+
+/// As an agent asks before it has called.
+fn asked(call: &ToolCall) -> ToolCall {
+    ToolCall {
+        output: Recorded::NotRecorded,
+        error: None,
+        ..call.clone()
+    }
+}
+
+/// Given a program that gives each call the same id, and results that are told or that spans show; the guard sees each call, first
+/// and after more than a window of others, and refuses what is repeated.
+#[test]
+fn a_call_id_that_comes_again_hides_nothing() {
+    let policy = &policies()[0];
+    for by_span in [false, true] {
+        let mut state = RunState::new("run".into());
+        let mut refused = 0;
+        for number in 1..=72 {
+            let repeats = number > 60;
+            let call = if repeats {
+                made("fetch", 500, Err("no such page at this address"), Some(7))
+            } else {
+                made("search", number, Ok(1_000 + number), Some(7))
+            };
+            let caller = caller_at(number);
+            let checked = guard::check(&mut state, &asked(&call), &caller, policy);
+            if checked.answered.kind.refuses() {
+                assert!(repeats, "call {number} is the first of its kind");
+                refused += 1;
+            } else if by_span {
+                let at_ns = caller.now_ns + 1_000_000;
+                let span = span_at(at_ns, number, Body::ToolCall(call));
+                tell(&mut state, vec![span], policy);
+            } else {
+                guard::result(&mut state, &call, &caller, policy);
+            }
+        }
+        let view = state.view(policy);
+        assert!(refused >= 5, "{refused} refused, by span: {by_span}");
+        assert_eq!(
+            (view.tool_calls + refused, view.late_events),
+            (72, 0),
+            "by span: {by_span}"
+        );
+    }
 }

@@ -40,16 +40,23 @@ impl RunState {
         cards.filter(|(_, card)| card.kind == Kind::Tool && card.question().is_some())
     }
 
-    /// Whether a result was told for a call id.
-    pub(super) fn is_answered(&self, call_id: u64) -> bool {
-        let mut guarded = self.guarded();
-        guarded.any(|(_, card)| card.is_result() && card.call_id() == Some(call_id))
+    /// Whether a call id says nothing any more, since a call that had it is over: some programs count their calls anew in every
+    /// turn. That is told by a result, or by a report that does not come from the guard.
+    pub(super) fn is_used(&self, call_id: u64) -> bool {
+        let tells_end = |card: &Card| card.question().is_none() && card.is_over();
+        let mut cards = self.window.cards().iter();
+        self.folded_calls.contains(call_id)
+            || cards.any(|card| {
+                card.kind == Kind::Tool
+                    && card.call_id() == Some(call_id)
+                    && (card.is_result() || tells_end(card))
+            })
     }
 
     /// Place of the same question, if it was asked before and no result has been told since.
     pub(super) fn asked_before(&self, call: &ToolCall) -> Option<usize> {
         let id = call.call_id?;
-        if self.is_answered(id) {
+        if self.is_used(id) {
             return None;
         }
         let mut known = self.guarded();

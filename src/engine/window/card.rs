@@ -187,6 +187,12 @@ impl Card {
         self.kind == Kind::Tool && self.marks & (FAILED | ANSWERED) == ANSWERED
     }
 
+    /// It tells of a call of a tool that is over: it took time, or came to something.
+    pub(crate) fn is_over(&self) -> bool {
+        self.kind == Kind::Tool
+            && (self.start_ns < self.end_ns || self.marks & (FAILED | ANSWERED) != 0)
+    }
+
     /// It tells of a call that failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.kind != Kind::Nudge && self.marks & FAILED != 0
