@@ -279,9 +279,7 @@ impl Fold {
 
     /// Whether something new came after a call of what was asked for before it in the very same words.
     fn begins_between(&self, mark: &CallMark) -> bool {
-        let is_after = |other: &&CallMark| other.span != mark.span;
-        let mut after = self.recent.iter().rev().take_while(is_after);
-        after.any(|other| {
+        self.recent.behind(mark).any(|other| {
             let mut same = self.recent.of_key(other.key());
             other.outcome == Outcome::Fresh && same.nth(1).is_some()
         })

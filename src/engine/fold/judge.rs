@@ -321,8 +321,7 @@ impl Fold {
 
     /// Whether something was done since a call, which may be what changed the answer.
     pub(super) fn acted_since(&self, mark: &CallMark) -> bool {
-        let newest = self.recent.iter().rev();
-        let back = newest.take_while(|other| other.span != mark.span).count() as u64;
+        let back = self.recent.behind(mark).count() as u64;
         self.totals.acted_at + back + 1 > self.totals.tool_calls
     }
 

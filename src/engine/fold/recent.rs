@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Deref;
+use std::ptr;
 
 use crate::engine::bounded::push_bounded;
 use crate::engine::event::Text;
@@ -60,6 +61,12 @@ impl Recent {
         let any = part.is_some_and(|part| self.keys.contains(&part));
         self.newest(any, move |place| Some(self.keys[place]) == part)
             .filter(move |mark| mark.key() == key)
+    }
+
+    /// Those that came behind one of them, the newest first. Spans do not tell: who asks the guard alone has none.
+    pub(crate) fn behind<'r>(&'r self, mark: &CallMark) -> impl Iterator<Item = &'r CallMark> {
+        let newest = self.iter().rev();
+        newest.take_while(move |other| !ptr::eq(*other, mark))
     }
 
     /// Whether one of them is the only one of its tool and arguments.
@@ -271,6 +278,19 @@ mod tests {
         for key in keys {
             let found: Vec<_> = recent.of_key(key).collect();
             assert_eq!(found, look(&|mark| key.is_some() && mark.key() == key));
+        }
+    }
+
+    /// Given calls without spans, some of them equal, those behind one of them are the later ones.
+    #[test]
+    fn what_came_behind_a_call_needs_no_spans() {
+        let recent: Recent = [1, 1, 2]
+            .map(|tool| mark((tool, None, 0)))
+            .into_iter()
+            .collect();
+        let marks: Vec<_> = recent.iter().collect();
+        for place in 0..marks.len() {
+            assert_eq!(recent.behind(marks[place]).count(), marks.len() - 1 - place);
         }
     }
 
