@@ -343,7 +343,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         if self.span.scope_name == "pipecat" {
             asked = given.asked_before();
         }
-        self.tell_exchange(&asked, given::tool_answers(self.facts, &given));
+        self.tell_exchange(&asked, &given::tool_answers(self.facts, &given));
     }
 
     /// Says to which prompt the model's call that was told answers.
@@ -361,12 +361,14 @@ impl<'r, 'a> Reading<'r, 'a> {
     }
 
     /// Tells what a model asked for, and what the tools that it had asked for before answered.
-    pub(super) fn tell_exchange(&mut self, asked: &[Requested<'_>], answers: Vec<ToolAnswer<'_>>) {
+    pub(super) fn tell_exchange(&mut self, asked: &[Requested<'_>], answers: &[ToolAnswer<'_>]) {
         for asked in asked {
             self.tell_asked(asked);
         }
-        for answer in answers {
-            self.tell_tool_answer(&answer);
+        // They were all there when the span began, one after the other.
+        for (later, answer) in answers.iter().rev().enumerate() {
+            let at_ns = self.span.start_ns.saturating_sub(later as u64);
+            self.tell_tool_answer(answer, at_ns);
         }
     }
 
@@ -383,11 +385,10 @@ impl<'r, 'a> Reading<'r, 'a> {
     }
 
     /// Tells what a tool answered, which was over when the span began: like a record of it, a report without a span.
-    fn tell_tool_answer(&mut self, answer: &ToolAnswer<'_>) {
+    fn tell_tool_answer(&mut self, answer: &ToolAnswer<'_>, at_ns: u64) {
         let how = self.policy.tool("", self.agent.as_deref());
         let call = answer.report(&how);
         let id = answer.identity(&self.span.trace_id);
-        let at_ns = self.span.start_ns;
         self.push(id, at_ns, at_ns, Body::ToolCall(call));
         if let Some(event) = self.report.events.last_mut() {
             event.parent = std::mem::take(&mut event.span);

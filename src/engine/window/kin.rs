@@ -6,6 +6,9 @@
 use super::card::{Card, Kind};
 use super::join;
 
+/// What is a moment for clocks that tell microseconds.
+const MOMENT_NS: u64 = 1_000;
+
 /// Whether two reports, taken alone, tell of one call.
 pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {
     match (left.kind, right.kind) {
@@ -116,14 +119,15 @@ pub(crate) fn are_apart(left: &Card, right: &Card) -> bool {
 }
 
 /// Whether one is what a model was told that a tool answered, and the other a span that began at that very moment: with clocks
-/// of whole milliseconds a short call and the model's next one begin together, and the answer comes first.
+/// of whole milliseconds a short call and the model's next one begin together, and the answer comes first. Of several answers, each
+/// but the last has its own nanosecond before.
 fn are_answer_and_span(left: &Card, right: &Card) -> bool {
     let meet = |answer: &Card, span: &Card| {
         answer.tool == 0
             && answer.start_ns == answer.end_ns
             && span.tool != 0
             && span.span.is_set()
-            && span.start_ns == answer.start_ns
+            && span.start_ns.wrapping_sub(answer.start_ns) < MOMENT_NS
     };
     meet(left, right) || meet(right, left)
 }

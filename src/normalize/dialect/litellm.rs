@@ -58,7 +58,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let given = History::of(&messages);
     let mut asked = answer::asked_by(message);
     given.name_asked(&mut asked);
-    reading.tell_exchange(&asked, given.tool_answers());
+    reading.tell_exchange(&asked, &given.tool_answers());
     Outcome::Noise
 }
 

@@ -85,7 +85,7 @@ fn model(reading: &mut Reading<'_, '_>) {
     };
     reading.tell_model_call_with(&reply);
     let given = event_text(reading.span, ENDED, "messages").unwrap_or_default();
-    reading.tell_exchange(&asked, History::of(&given).tool_answers());
+    reading.tell_exchange(&asked, &History::of(&given).tool_answers());
 }
 
 /// The model that answered, else the one that was to.

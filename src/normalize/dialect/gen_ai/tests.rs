@@ -181,6 +181,44 @@ fn answers_are_read_from_messages() {
     assert_eq!(call.cost_microusd, Some(33));
 }
 
+/// Given what several tools answered, it stands in the order of the messages, all of it before the model's call.
+#[test]
+fn answers_of_tools_stand_in_their_order() {
+    let asked =
+        [1, 2].map(|id| json!({"type": "tool_call", "id": format!("call_of_{id}"), "name": "get"}));
+    let answers = [1, 2].map(
+        |id| json!({"type": "tool_call_response", "id": format!("call_of_{id}"), "response": "x".repeat(id as usize)}),
+    );
+    let messages = json!([
+        {"role": "user", "parts": [{"type": "text", "content": "go"}]},
+        {"role": "assistant", "parts": asked},
+        {"role": "tool", "parts": answers},
+    ]);
+    let attributes =
+        json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": messages.to_string()});
+    let span = Captured::new(
+        "opentelemetry.instrumentation.openai_v2",
+        "chat m",
+        &attributes,
+    );
+    let events = span.report().expect("it is told").events;
+    let mut tools: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::ToolCall(call) => Some((event.start_ns, call.output.bytes())),
+            _ => None,
+        })
+        .collect();
+    tools.sort_unstable();
+    let (times, sizes): (Vec<_>, Vec<_>) = tools.into_iter().unzip();
+    assert_eq!(sizes, [1, 2]);
+    let model = events
+        .iter()
+        .find(|event| matches!(event.body, Body::ModelCall(_)));
+    let model_ns = model.expect("a call of a model").start_ns;
+    assert!(times.is_sorted_by(|one, next| one < next) && times[1] <= model_ns);
+}
+
 /// A result that says it is an error is one; an empty `error` is none.
 #[test]
 fn results_tell_of_errors() {
