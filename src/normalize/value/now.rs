@@ -167,13 +167,15 @@ fn epoch(text: &[u8]) -> Option<Time> {
         Some(point) => (&text[..point], &text[point + 1..]),
         None => (text, &[][..]),
     };
-    let is_digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    if !whole.iter().chain(fraction).all(u8::is_ascii_digit) {
+        return None;
+    }
     let ms = match whole.len() {
         10 => number(whole) as i64 * 1_000 + thousandths(fraction),
         13 if fraction.is_empty() => number(whole) as i64,
         _ => return None,
     };
-    (is_digits(whole) && is_digits(fraction)).then_some(Time { ms, has_zone: true })
+    Some(Time { ms, has_zone: true })
 }
 
 /// The first three digits of a fraction.
@@ -271,6 +273,7 @@ mod tests {
             r#"{"at":"2026-12-06"}"#,
             r#"{"at":"since 1796535999"}"#,
             r#"{"at":"1796535999-1"}"#,
+            r#"{"at":"1796535999.-5"}"#,
             r#"{"phone":1796536100}"#,
             r#"{"said":"\"at\": 1796535999, or so"}"#,
             r#"{"1796535999":1}"#,
