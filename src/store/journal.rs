@@ -152,6 +152,10 @@ impl Journal {
     ) -> io::Result<()> {
         let length = reader::lay_out(&mut self.buffer, parts);
         let bytes = self.buffer.len() as u64;
+        if bytes > reader::READ_BYTES_MAX {
+            let text = format!("a record of {bytes} bytes is longer than one that is read again");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let has_room = |active: &Active| active.end + bytes <= self.segment_bytes;
         if !self.active.as_ref().is_some_and(has_room) {
             self.begin_segment()?;

@@ -39,6 +39,10 @@ const SAVE_RUNS_MAX: usize = 100;
 /// Bytes of states written together: some five milliseconds of work, for which a commit may have to wait.
 const SAVE_BYTES_MAX: usize = 256 << 10;
 
+/// Bytes of turns that one record holds, unless one turn has more: a record is read in one piece, and what a reader would not take
+/// (`journal::reader`) is never written.
+const GROUP_BYTES_MAX: usize = 32 << 20;
+
 /// How long keys wait for others, to be put into the database together: of a warning's revisions in that time, one is noted as
 /// the newest.
 const SETTLE_AFTER: Duration = Duration::from_millis(50);
@@ -74,6 +78,24 @@ struct Group {
     writers: Writers,
     keys: Vec<Keys>,
     answers: Vec<Reply<Committed>>,
+}
+
+impl Group {
+    /// Takes out the first turns, as many as one record holds.
+    fn first(&mut self) -> Self {
+        let mut bytes = 0;
+        let others = self.writers.iter().skip_while(|writer| {
+            let is_first = bytes == 0;
+            bytes += writer.record().map(<[u8]>::len).iter().sum::<usize>();
+            is_first || bytes <= GROUP_BYTES_MAX
+        });
+        let count = self.writers.len() - others.count();
+        Self {
+            writers: self.writers.drain(..count).collect(),
+            keys: self.keys.drain(..count).collect(),
+            answers: self.answers.drain(..count).collect(),
+        }
+    }
 }
 
 /// States whose sender waits until the last one is written.
@@ -230,18 +252,17 @@ impl Writer {
         }
     }
 
-    /// Commits all turns that wait: one record, one sync.
+    /// Commits all turns that wait: one record and one sync for all of them, unless they are very large.
     fn commit_group(&mut self) {
-        if self.group.answers.is_empty() {
-            return;
+        while !self.group.answers.is_empty() {
+            let group = self.group.first();
+            let result = self.commit(&group.writers, group.keys);
+            for answer in group.answers {
+                // One who no longer waits loses the receipt, not the turn.
+                let _ = answer.send(result.clone());
+            }
+            self.shared.spare(group.writers);
         }
-        let group = mem::take(&mut self.group);
-        let result = self.commit(&group.writers, group.keys);
-        for answer in group.answers {
-            // One who no longer waits loses the receipt, not the turn.
-            let _ = answer.send(result.clone());
-        }
-        self.shared.spare(group.writers);
     }
 
     fn commit(

@@ -36,8 +36,8 @@ const POSITIONS_AHEAD: u64 = 1 << 32;
 /// of one is rare, unless somebody has put it into what was recorded, to make each start long.
 const SEARCH_MAX: usize = 16;
 
-/// How much of a segment is read. None has as much, whatever its length says.
-const READ_BYTES_MAX: u64 = 256 << 20;
+/// How much of a segment is read. None has more, whatever its length says: a longer record is not written.
+pub(super) const READ_BYTES_MAX: u64 = 256 << 20;
 
 const EXTENSION: &str = "log";
 

@@ -57,6 +57,32 @@ async fn the_turn_that_was_given_last_holds() {
     );
 }
 
+/// Given turns of many bytes that wait together, they are committed in several records, each of which is read again.
+#[tokio::test]
+async fn large_turns_share_no_record() {
+    let dir = TempDir::new().unwrap();
+    let (store, mut hand) = Store::by_hand(dir.path(), &options()).unwrap();
+    let turns = [1, 20 << 20, 20 << 20, 1].map(|bytes| Turn {
+        entries: vec![Entry::Absorb {
+            into: "into".into(),
+            from: "from".into(),
+            state: vec![7; bytes],
+        }],
+        ..idle("run", 1)
+    });
+    let committed = turns.clone().map(|turn| store.commit(turn));
+    hand.work();
+    let mut positions = Vec::new();
+    for committed in committed {
+        positions.push(committed.await.unwrap().position);
+    }
+    assert_eq!(positions, [1, 1, 2, 2]);
+    drop((store, hand));
+    let entries = replayed(&open(dir.path())).into_iter();
+    let entries: Vec<_> = entries.flat_map(|(_, entries, _)| entries).collect();
+    assert!(entries == turns.map(|turn| turn.entries).concat());
+}
+
 /// Given a store that syncs for power cuts, a turn is committed like any other.
 #[tokio::test]
 async fn the_durable_way_commits_too() {
