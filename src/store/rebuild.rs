@@ -137,6 +137,12 @@ pub(super) fn make_way(dir: &Path) -> Result<(), StoreError> {
         (journal.clone(), true),
         (database.clone(), true),
     ];
+    // Only what was made here is put into place or cleared away there.
+    for path in [FRESH, OLD].map(|name| dir.join(name)) {
+        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_dir()) {
+            set_apart(dir, &path, "a directory")?;
+        }
+    }
     for (path, is_dir) in needed {
         let nowhere = leads_somewhere(&path);
         let is_in_the_way = match fs::metadata(&path) {

@@ -231,8 +231,15 @@ fn a_path_that_is_no_directory_is_refused() {
 #[tokio::test]
 async fn what_is_in_the_way_is_set_aside() {
     let files = ["LOCK", "FORMAT", "store/conf", "store/db"].map(|name| (name, true));
-    let directories =
-        ["store/blobs", "snapshots", "store/journal", "store"].map(|name| (name, false));
+    let directories = [
+        "store/blobs",
+        "snapshots",
+        "store/journal",
+        "store",
+        "store.new",
+        "store.old",
+    ]
+    .map(|name| (name, false));
     for (name, is_file) in files.into_iter().chain(directories) {
         let dir = TempDir::new().unwrap();
         let store = open(dir.path());
@@ -256,6 +263,19 @@ async fn what_is_in_the_way_is_set_aside() {
             aside.filter(|entry| entry.file_name().to_string_lossy().starts_with("damaged-"));
         assert_eq!(aside.count(), 1, "{name}");
     }
+}
+
+/// Given a link to nowhere where a database is put that is being made, it is set aside: nobody but the store puts one there.
+#[tokio::test]
+async fn a_link_where_a_database_is_made_is_set_aside() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    store.commit(idle("run", 1)).await.unwrap();
+    store.close().await.unwrap();
+    let path = dir.path().join("store.new");
+    std::os::unix::fs::symlink(dir.path().join("nowhere"), &path).unwrap();
+    assert_eq!(replayed(&open(dir.path())).len(), 1);
+    assert!(path.symlink_metadata().is_err());
 }
 
 /// Given a store whose journal is not there, as while its database is being set aside, no copy is made of it: it would lack what
