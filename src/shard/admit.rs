@@ -124,7 +124,7 @@ impl Shared {
         if self.is_stopping() || self.is_failed() {
             return Err(self.ended());
         }
-        self.settle(&mut reports);
+        let settled = self.settle(&mut reports);
         // Those that name their run come first, so that the others of the same trace need not move.
         let is_nameless = |report: &Report| report.run.run_id.is_none();
         if !reports.is_sorted_by_key(is_nameless) {
@@ -133,7 +133,10 @@ impl Shared {
         let mut known = Known::default();
         loop {
             match self.try_admit(reports, policy, &known) {
-                Ok(waiting) => return Ok(waiting),
+                Ok(waiting) => {
+                    self.counters.times_settled.add(settled);
+                    return Ok(waiting);
+                }
                 Err(NotAdmitted::Refused(refusal)) => return Err(refusal),
                 Err(NotAdmitted::Unknown(back, unknown)) => {
                     reports = back;
@@ -190,18 +193,17 @@ impl Shared {
         self.backpressure.look(held.cost(), most(&self.settings));
     }
 
-    /// Puts the times of what has just arrived right.
-    fn settle(&self, reports: &mut [Report]) {
+    /// Puts the times of what has just arrived right, and says how many were wrong.
+    fn settle(&self, reports: &mut [Report]) -> u64 {
         let arrival_ms = self.clock.now_ms();
         let events = reports.iter().flat_map(|report| &report.events);
         let ahead_ns = clock::ahead_ns(events, arrival_ms);
         let events = reports.iter_mut().flat_map(|report| &mut report.events);
-        let settled = events
+        events
             .zip(0..)
             .map(|(event, place)| clock::settle(event, arrival_ms, place, ahead_ns))
             .filter(|changed| *changed)
-            .count();
-        self.counters.times_settled.add(settled as u64);
+            .count() as u64
     }
 
     /// Finds the run of each report. Where that fails, nothing is left of it in the router.
