@@ -80,6 +80,8 @@ pub(super) struct Release {
     pub(super) from: Text,
     pub(super) into: Text,
     pub(super) position: u64,
+    /// Behind what the rest of its traces lie, once some of them have gone over.
+    pub(super) behind: Option<Vec<u8>>,
     pub(super) done: Done,
 }
 

@@ -158,13 +158,14 @@ impl Worker {
             from,
             into,
             position,
+            behind: None,
             done,
         });
         Ok(())
     }
 
-    /// A run of this shard has been absorbed: it is removed, unless it has grown since, or grows in this turn. Then it
-    /// moves again.
+    /// A run of this shard has been absorbed: its traces go over, so many in a turn, and it is removed, unless it has grown since,
+    /// or grows in this turn. Then it moves again.
     pub(super) fn release(
         &mut self,
         draft: &mut Draft,
@@ -174,34 +175,49 @@ impl Worker {
             from,
             into,
             position,
+            behind,
             done,
         } = release;
-        self.moving = self.moving.saturating_sub(1);
         let grows = self.is_touched(draft, &from);
         match self.residence.fetch(&from)? {
             None => {
+                self.moving = self.moving.saturating_sub(1);
                 let done = self.arrived(&from).chain([done]);
                 draft.arrived(&into, done);
             }
             Some(run) if run.position == position && !grows => {
+                // What belonged to it belongs to the other run from now on.
+                let (traces, behind) = self.shared.store.aliases_of(&from, behind.as_deref())?;
+                let aliases = traces.into_iter().map(|trace| (trace, into.clone()));
+                draft.turn.aliases.extend(aliases);
+                if behind.is_some() {
+                    draft.releases.push(Release {
+                        from,
+                        into,
+                        position,
+                        behind,
+                        done,
+                    });
+                    return Ok(());
+                }
+                self.moving = self.moving.saturating_sub(1);
                 // The warnings go on under the other run's id, unless something had left its window.
                 let changes = run.state.retire();
                 draft.announce(changes, &run.state, &self.policy.policy);
                 draft.remove(run.key.clone());
-                // What belonged to it belongs to the other run from now on.
-                let aliases = self.shared.store.aliases_of(&from)?.into_iter();
-                let aliases = aliases.map(|trace| (trace, into.clone()));
-                draft.turn.aliases.extend(aliases);
                 let done = self.arrived(&from).chain([done]);
                 draft.arrived(&into, done);
                 draft.moved += 1;
             }
-            Some(_) => draft.moves_again.push(Move {
-                from,
-                into,
-                again: true,
-                done,
-            }),
+            Some(_) => {
+                self.moving = self.moving.saturating_sub(1);
+                draft.moves_again.push(Move {
+                    from,
+                    into,
+                    again: true,
+                    done,
+                });
+            }
         }
         Ok(())
     }

@@ -10,6 +10,8 @@
 //! before those of aliases, so that this holds of a snapshot, too, once the journal has told what came while it was written.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::{iter, mem};
 
 use sled::{Db, IVec};
 
@@ -24,6 +26,9 @@ use super::shared::Shared;
 
 /// Traces under one key, beside the alerts under the first: this is less than the longest value that sled is given.
 const TRACES_MAX: usize = 128;
+
+/// Traces of a run that go over to another one in one turn: some milliseconds of work.
+const TRACES_TOGETHER: usize = 2_000;
 
 /// A trace, or a warning and a cursor.
 const ITEM_BYTES: usize = 16;
@@ -50,7 +55,7 @@ impl Belongings {
     pub(super) fn note_newest(&mut self, warning: u64, cursor: u64) -> Option<u64> {
         let mut newest = self.newest.iter_mut();
         if let Some((_, newest)) = newest.find(|(known, _)| *known == warning) {
-            return Some(std::mem::replace(newest, cursor));
+            return Some(mem::replace(newest, cursor));
         }
         self.newest.push((warning, cursor));
         None
@@ -59,15 +64,19 @@ impl Belongings {
     /// Puts it under the first key, and those of the traces that are too many there under further ones.
     pub(super) fn put_first(mut self, db: &Db, run_id: &str) -> sled::Result<()> {
         let first = keys::belongings(run_id);
-        while self.traces.len() > TRACES_MAX {
+        let full = self.traces.len().saturating_sub(1) / TRACES_MAX * TRACES_MAX;
+        if full > 0 {
             let last = db.scan_prefix(&first).keys().next_back().transpose()?;
-            let number = last.map_or(0, |last| keys::belongings_number(&first, &last));
-            let traces = self.traces.drain(..TRACES_MAX).collect();
-            let further = Self {
-                traces,
-                ..Self::default()
-            };
-            further.put(db, &keys::further_belongings(run_id, number + 1))?;
+            let last = last.map_or(0, |last| keys::belongings_number(&first, &last));
+            let staying = self.traces.split_off(full);
+            let oldest = mem::replace(&mut self.traces, staying);
+            for (traces, number) in oldest.chunks(TRACES_MAX).zip(last + 1..) {
+                let further = Self {
+                    traces: traces.to_vec(),
+                    ..Self::default()
+                };
+                further.put(db, &keys::further_belongings(run_id, number))?;
+            }
         }
         self.put(db, &first)
     }
@@ -116,6 +125,33 @@ pub(super) fn all(
     entries.map(|entry| entry.map(|(key, value)| (key, Belongings::decode(&value))))
 }
 
+/// Adds traces of a run, from the first of its keys behind this one on, until there are many. Answers behind what the next ones
+/// lie, if there are any.
+pub(super) fn some(
+    db: &Db,
+    run_id: &str,
+    behind: Option<&[u8]>,
+    traces: &mut Vec<TraceId>,
+) -> sled::Result<Option<Vec<u8>>> {
+    let first = keys::belongings(run_id);
+    let mut last = behind.map(<[u8]>::to_vec);
+    let begin = last
+        .clone()
+        .map_or(Bound::Included(first.clone()), Bound::Excluded);
+    for entry in db.range((begin, Bound::Unbounded)) {
+        let (key, value) = entry?;
+        if !key.starts_with(&first) {
+            break;
+        }
+        if traces.len() >= TRACES_TOGETHER {
+            return Ok(last);
+        }
+        traces.extend(Belongings::decode(&value).traces);
+        last = Some(key.to_vec());
+    }
+    Ok(None)
+}
+
 /// What traces the database has of a run. Some may have gone over to another one since.
 pub(super) fn traces(db: &Db, run_id: &str) -> sled::Result<BTreeSet<TraceId>> {
     let mut traces = BTreeSet::new();
@@ -141,10 +177,11 @@ impl Shared {
                 } else {
                     Belongings::first(db, &run_id)?
                 };
-                self.known.add(std::iter::once(first));
                 lost += self.note_newest(db, &mut belongings, added.newest, &mut leaving)?;
                 self.add_traces(db, &run_id, &mut belongings, added.traces)?;
                 belongings.put_first(db, &run_id)?;
+                // Behind the key: what learns meanwhile which keys there are finds it here or there.
+                self.known.add(iter::once(first));
             }
             self.let_leave(db, leaving, lost)
         })
@@ -159,10 +196,15 @@ impl Shared {
         mut added: Vec<TraceId>,
     ) -> sled::Result<()> {
         added.retain(|trace| !belongings.traces.contains(trace));
-        // What was there before may lie under a further key: when the journal tells of it again, and seldom otherwise.
+        // What was there before may lie under a further key: when the journal tells of it again, and seldom otherwise. What comes
+        // from another run does not, or lies there twice.
         let mut was_there = false;
         for alias in added.iter().map(|trace| keys::alias(*trace)) {
-            was_there = was_there || !self.known.lacks(&alias) && db.contains_key(alias)?;
+            was_there = was_there
+                || !self.known.lacks(&alias)
+                    && db
+                        .get(alias)?
+                        .is_some_and(|owner| owner == run_id.as_bytes());
         }
         if was_there {
             let there = traces(db, run_id)?;

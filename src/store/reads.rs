@@ -129,21 +129,29 @@ impl Store {
         Err(OnDisk)
     }
 
-    /// The traces that were committed as aliases of a run.
-    pub fn aliases_of(&self, run_id: &str) -> Result<Vec<TraceId>, StoreError> {
+    /// Some of the traces that were committed as aliases of a run, at least two thousand unless these are all, and behind
+    /// what the next ones lie, if there are any. What has gone over to another run is none of them.
+    pub fn aliases_of(
+        &self,
+        run_id: &str,
+        behind: Option<&[u8]>,
+    ) -> Result<(Vec<TraceId>, Option<Vec<u8>>), StoreError> {
         let shared = &self.inner.shared;
         // They come into the database before they leave here.
-        let waiting = shared.waiting_aliases_of(run_id);
-        let mut traces = shared.read(|db| belongings::traces(db, run_id))?;
-        traces.extend(waiting);
-        // Some may have gone over to another run since.
+        let mut traces = match behind {
+            None => shared.waiting_aliases_of(run_id),
+            Some(_) => Vec::new(),
+        };
+        let next = shared.read(|db| belongings::some(db, run_id, behind, &mut traces))?;
+        traces.sort_unstable();
+        traces.dedup();
         let mut belong = Vec::new();
         for trace in traces {
             if self.alias(trace)?.is_some_and(|owner| *owner == *run_id) {
                 belong.push(trace);
             }
         }
-        Ok(belong)
+        Ok((belong, next))
     }
 
     /// What may not be contained in saved states yet, in the order in which it was committed. A record that is missing or cannot

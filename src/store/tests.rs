@@ -43,6 +43,17 @@ fn open_with(dir: &Path, change: impl FnOnce(&mut journal::Journal)) -> Store {
     Store::start(opened, dir, &options(), change).expect("the store starts")
 }
 
+/// All traces that are aliases of a run.
+fn aliases_of(store: &Store, run_id: &str) -> Vec<TraceId> {
+    let (mut all, mut behind) = store.aliases_of(run_id, None).unwrap();
+    while behind.is_some() {
+        let (more, next) = store.aliases_of(run_id, behind.as_deref()).unwrap();
+        all.extend(more);
+        behind = next;
+    }
+    all
+}
+
 fn idle(run_id: &str, at_ms: u64) -> Turn {
     Turn {
         at_ms,

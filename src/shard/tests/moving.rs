@@ -261,6 +261,55 @@ async fn an_interrupted_move_is_finished() {
     assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
 }
 
+/// Given a run of thousands of traces that moves, all of them go over, some in each turn, also where a crash comes in between; a
+/// report that comes meanwhile waits for few of them.
+#[tokio::test(start_paused = true)]
+async fn a_run_of_many_traces_moves_with_all_of_them() {
+    let _still = still();
+    for is_killed in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut shards = start(dir.path(), settings()).await;
+        let numbers = 1..=7_000_u128;
+        let traces = numbers.map(|number| TraceId((number * 0x9e37_79b9_7f4a_7c15).to_be_bytes()));
+        let traces: Vec<_> = traces.collect();
+        submit(&shards, calls(A, None, 0..3)).await;
+        for some in traces.chunks(1_000) {
+            let naming = some
+                .iter()
+                .map(|trace| report(*trace, Some(&hex(A)), vec![]));
+            submit(&shards, naming.collect()).await;
+        }
+        let turns = shards.store().counters().turns;
+        let mut named = Box::pin(submit(&shards, calls(A, Some("r"), 3..4)));
+        if is_killed {
+            let is_moving = async || (shards.store().counters().turns >= turns + 3).then_some(());
+            tokio::select! {
+                () = &mut named => {}
+                () = until(is_moving) => {}
+            }
+            drop(named);
+            let owner = |trace: &TraceId| shards.store().alias(*trace).unwrap();
+            let over = traces
+                .iter()
+                .filter(|trace| owner(trace).as_deref() == Some("r"));
+            let over = over.count();
+            assert!((1..traces.len()).contains(&over), "{over} are over");
+            kill(shards).await;
+            shards = start(dir.path(), settings()).await;
+            until(async || (shards.counters().runs_moved.value() == 1).then_some(())).await;
+        } else {
+            named.await;
+            assert!(shards.store().counters().turns >= turns + 4);
+        }
+        assert_eq!(view(&shards, "r").await.tool_calls, 4);
+        assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+        for trace in &traces {
+            let owner = shards.store().alias(*trace).unwrap();
+            assert_eq!(owner.as_deref(), Some("r"));
+        }
+    }
+}
+
 /// Given a long trace that goes over to another's, and that one to a third run, whether one request says so or two that come
 /// together, all of it is in the third when its sender is answered, also what had left its window.
 #[tokio::test(start_paused = true)]

@@ -48,7 +48,7 @@ fn newest(store: &Store, run_id: &str) -> Vec<(u64, u64)> {
 }
 
 fn aliases(store: &Store, run_id: &str) -> BTreeSet<TraceId> {
-    store.aliases_of(run_id).unwrap().into_iter().collect()
+    aliases_of(store, run_id).into_iter().collect()
 }
 
 /// Traces under each of a run's keys.

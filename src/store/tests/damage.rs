@@ -45,7 +45,7 @@ fn trace(run: u64) -> TraceId {
 }
 
 fn belongings(store: &Store, run: u64) -> (Vec<TraceId>, Vec<u64>) {
-    let traces = store.aliases_of(&run_id(run)).unwrap();
+    let traces = aliases_of(store, &run_id(run));
     let alerts = store.newest_alerts_of(&run_id(run)).unwrap();
     (traces, alerts.iter().map(|alert| alert.cursor).collect())
 }

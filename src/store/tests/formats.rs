@@ -42,7 +42,7 @@ fn check(dir: &Path) {
     listed.retain(|key| &*key.run_id != "run");
     assert_eq!(listed, turn.new_runs);
     assert_eq!(store.alias(TRACE).unwrap().as_deref(), Some("run"));
-    assert_eq!(store.aliases_of("run").unwrap(), [TRACE]);
+    assert_eq!(aliases_of(&store, "run"), [TRACE]);
     let alerts = store.alerts_after(0, 9).unwrap();
     let expected = (1..)
         .zip(turn.alerts)
