@@ -335,6 +335,15 @@ mod tests {
         check("card 4111 1111 1111 1111 ok", "card [redacted] ok");
         check("4111111111111111", "[redacted]");
         check("4111111111111112", "4111111111111112");
+        check("4111 1111 1111 1111 12/27", "[redacted] 12/27");
+        check("4111111111111111 123", "[redacted] 123");
+        check(
+            "4111 1111 1111 1111 4012 8888 8888 1881",
+            "[redacted] [redacted]",
+        );
+        check("4111-1111-1111-1111-12", "[redacted]-12");
+        let table = "411 1111 111 1111 11 11 20 30";
+        check(table, table);
         check("1795294538329", "1795294538329");
     }
 
@@ -472,6 +481,29 @@ mod tests {
                 "aws configure set aws_secret_access_key [redacted] --profile d",
             ),
             ("setx API_KEY \"a b\"", "setx API_KEY \"[redacted]\""),
+            (
+                "echo hunter | docker login -u b --password-stdin reg.io",
+                "echo [redacted] | docker login -u b --password-stdin reg.io",
+            ),
+            (
+                "docker login --password-stdin reg.io < file",
+                "docker login --password-stdin reg.io < file",
+            ),
+            (
+                "gh auth login --with-token <<< abc; ls",
+                "gh auth login --with-token <<< [redacted]; ls",
+            ),
+            ("my API key: abc, so", "my API key: [redacted], so"),
+            ("Access Key = abc", "Access Key = [redacted]"),
+            ("the main key: value pairs", "the main key: value pairs"),
+            (
+                "CREATE USER b IDENTIFIED BY \"a b\";",
+                "CREATE USER b IDENTIFIED BY \"[redacted]\";",
+            ),
+            (
+                "<Password><![CDATA[a<b]]></Password>",
+                "<Password><![CDATA[[redacted]]]></Password>",
+            ),
             ("set -gx API_KEY abc", "set -gx API_KEY [redacted]"),
             (
                 "redis-cli -h c -a hunter ping",

@@ -369,34 +369,60 @@ fn host_length(bytes: &[u8]) -> usize {
     length - usize::from(length > 0 && bytes[length - 1] == b'.')
 }
 
-/// A payment card's number: 13 to 19 digits, in groups or not, whose check digit is right (Luhn).
+/// Digits of a payment card's number.
+const CARD_DIGITS: Range<usize> = 13..20;
+
+/// A payment card's number: 13 to 19 digits, in groups or not, whose check digit is right (Luhn). Other groups of digits may
+/// follow, as when it expires, where the card's are in one piece or in fours.
 pub(super) fn card(bytes: &[u8], at: usize) -> Option<Range<usize>> {
-    let mut digits = [0; 19];
+    let mut digits = [0; CARD_DIGITS.end];
     let mut count = 0;
-    let mut to = at;
-    for (offset, byte) in bytes[at..].iter().enumerate() {
-        match byte {
-            b'0'..=b'9' if count == digits.len() => return None,
-            b'0'..=b'9' => {
-                digits[count] = byte - b'0';
-                count += 1;
-                to = at + offset + 1;
-            }
-            b' ' | b'-' if to == at + offset => {}
-            _ => break,
+    let mut from = at;
+    let mut found = None;
+    let mut is_in_fours = true;
+    loop {
+        let group = bytes[from..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit());
+        let length = group.clone().count();
+        if length == 0 || count + length >= CARD_DIGITS.end {
+            break;
         }
+        for (digit, byte) in digits[count..].iter_mut().zip(group) {
+            *digit = byte - b'0';
+        }
+        count += length;
+        let to = from + length;
+        let behind = bytes[to..].iter();
+        let behind = behind
+            .take_while(|byte| matches!(byte, b' ' | b'-'))
+            .count();
+        let goes_on = behind == 1 && bytes.get(to + 1).is_some_and(u8::is_ascii_digit);
+        let ends = !bytes.get(to).copied().is_some_and(is_word);
+        if count >= CARD_DIGITS.start
+            && ends
+            && (is_in_fours || !goes_on)
+            && checks(&digits[..count])
+        {
+            found = Some(at..to);
+        }
+        if !goes_on {
+            break;
+        }
+        is_in_fours &= length == 4;
+        from = to + 1;
     }
-    if count < 13 || bytes.get(to).copied().is_some_and(is_word) {
-        return None;
-    }
-    let sum: u32 = digits[..count]
-        .iter()
-        .rev()
-        .enumerate()
+    // Cards begin with 2 to 6; epoch milliseconds begin with 1.
+    found.filter(|_| (2..=6).contains(&digits[0]))
+}
+
+/// Whether the last of some digits is the check digit of the others.
+fn checks(digits: &[u8]) -> bool {
+    let digits = digits.iter().rev().enumerate();
+    let sum: u32 = digits
         .map(|(place, digit)| luhn(place, u32::from(*digit)))
         .sum();
-    // Cards begin with 2 to 6; epoch milliseconds begin with 1.
-    (sum.is_multiple_of(10) && (2..=6).contains(&digits[0])).then_some(at..to)
+    sum.is_multiple_of(10)
 }
 
 fn luhn(place_from_end: usize, digit: u32) -> u32 {

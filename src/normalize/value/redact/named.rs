@@ -34,8 +34,12 @@ pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     }
     let is_user = is_flag && is_user_flag(key);
     let is_flag = is_flag && sign == 0;
+    if is_flag && listens(key) {
+        return here_string(bytes, name.end);
+    }
     let listed = is_flag.then(|| listed(bytes, &name)).flatten();
     let is_secret = names::is_secret(key) && !is_of_grammar(bytes, &name);
+    let is_secret = is_secret || is_of_two_words(bytes, &name);
     if !is_user && !is_secret && !is_of_address(bytes, &name) {
         return None;
     }
@@ -109,6 +113,44 @@ fn is_of_address(bytes: &[u8], name: &Range<usize>) -> bool {
             && value.iter().any(u8::is_ascii_digit))
 }
 
+/// Whether a word is the second of two that name a secret together: `API key: …`.
+fn is_of_two_words(bytes: &[u8], name: &Range<usize>) -> bool {
+    const SECOND: [&[u8]; 2] = [b"key", b"phrase"];
+    let word = &bytes[name.clone()];
+    let is_second = SECOND
+        .iter()
+        .any(|second| word.eq_ignore_ascii_case(second));
+    let before = bytes[..name.start].strip_suffix(b" ").filter(|_| is_second);
+    before.is_some_and(|before| {
+        let letters = before
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_alphabetic());
+        let first = before.len() - letters.take(COMMAND_BYTES_MAX).count();
+        names::is_secret(&bytes[first..name.end])
+    })
+}
+
+/// Whether a flag has a secret read from what the program is told, and has no value itself: `docker login --password-stdin`.
+fn listens(flag: &[u8]) -> bool {
+    flag.ends_with(b"-stdin") || flag == b"--with-token"
+}
+
+/// What a shell tells a program behind a flag: `gh auth login --with-token <<< …`.
+fn here_string(bytes: &[u8], flag: usize) -> Option<Range<usize>> {
+    let begin = skip(bytes, flag, b" \t");
+    let from = skip(
+        bytes,
+        bytes[begin..].strip_prefix(b"<<<").map(|_| begin + 3)?,
+        b" ",
+    );
+    let value = match Quote::at(bytes, from) {
+        Some(quote) => quoted(bytes, from, quote)?,
+        None => from..words_end(bytes, from),
+    };
+    (!value.is_empty()).then_some(value)
+}
+
 /// Whether a token is one of a text that is parsed: `unexpected token: 'else'`.
 fn is_of_grammar(bytes: &[u8], name: &Range<usize>) -> bool {
     bytes[name.clone()].eq_ignore_ascii_case(b"token")
@@ -172,7 +214,8 @@ pub(super) fn spoken(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> 
         name if name.eq_ignore_ascii_case(b"by") => {
             let mut before = words_before(bytes, word.start).take(IDENTIFIED_WORDS_MAX);
             before.find(|word| word.eq_ignore_ascii_case(b"identified"))?;
-            sql_text(bytes, from())
+            let quote = Quote::at(bytes, from())?;
+            quoted(bytes, from(), quote)
         }
         name if name.eq_ignore_ascii_case(b"password") => {
             sql_text(bytes, from()).or_else(|| of_netrc(bytes, word.start, from()))
@@ -222,7 +265,7 @@ fn of_netrc(bytes: &[u8], name: usize, from: usize) -> Option<Range<usize>> {
     is_entry.then(|| from..words_end(bytes, from))
 }
 
-/// What is said to a `sudo` that listens: `echo … | sudo -S`.
+/// What is said to a program that listens for a secret: `echo … | sudo -S`.
 fn piped(bytes: &[u8], from: usize) -> Option<Range<usize>> {
     let from = match bytes.get(from..from + 3) {
         Some(b"-n " | b"-e ") => skip(bytes, from + 3, b" "),
@@ -242,8 +285,10 @@ fn piped(bytes: &[u8], from: usize) -> Option<Range<usize>> {
         .split(|byte| *byte == b' ')
         .filter(|word| !word.is_empty());
     let is_sudo = words.next() == Some(b"sudo");
-    let listens = words.any(|word| matches!(word, b"-S" | b"--stdin" | b"-kS" | b"-Sk"));
-    (is_sudo && listens).then_some(value)
+    let sudo_listens = |word: &[u8]| matches!(word, b"-S" | b"--stdin" | b"-kS" | b"-Sk");
+    words
+        .any(|word| listens(word) || (is_sudo && sudo_listens(word)))
+        .then_some(value)
 }
 
 /// The value of an element: `<password>…</password>`.
@@ -253,6 +298,11 @@ fn element(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
         return None;
     }
     let from = name.end + 1;
+    if let Some(data) = bytes[from..].strip_prefix(b"<![CDATA[") {
+        let from = bytes.len() - data.len();
+        let length = data.windows(3).position(|end| end == b"]]>");
+        return Some(from..from + length.unwrap_or(data.len()));
+    }
     let length = bytes[from..].iter().position(|byte| *byte == b'<')?;
     let is_value = length > 0 && bytes[from + length..].starts_with(b"</");
     is_value.then_some(from..from + length)
