@@ -23,6 +23,7 @@ mod narrowing;
 pub(crate) mod notices;
 pub(crate) mod outcome;
 mod packing;
+mod pressed;
 pub(super) mod question;
 pub(crate) mod recent;
 mod recovery;

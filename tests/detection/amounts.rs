@@ -130,7 +130,7 @@ fn answers_of_which_more_is_asked_for() {
 }
 
 /// Given a list that is the same on each page, by number or by cursor, the fourth one says that pages are not told apart, also
-/// where it says which page it is; short answers and other lists are none.
+/// where it says which page it is; of one that is short, the sixth. Shorter answers, other lists and pages of a file say nothing.
 #[test]
 fn pages_that_are_the_same() {
     let ids = ["q8Zk2mXw", "h3Rt9pLc", "b7Yv4nDs", "w2Kj6fGa", "z5Mx1qTe"];
@@ -155,6 +155,17 @@ fn pages_that_are_the_same() {
     );
     let short = |n: usize| with("list_people", json!({"page": n, "of": "crew"}), list(5));
     check(&[1, 2, 3, 4, 5].map(short), &[]);
+    check(&[4, 5, 6, 7, 8, 9].map(short), &rules);
+    let none = |n: usize| {
+        with(
+            "list_people",
+            json!({"page": n, "of": "crew"}),
+            json!("the crew is full"),
+        )
+    };
+    check(&[4, 5, 6, 7, 8, 9].map(none), &[]);
+    let file = |n: usize| with("read_page", json!({"page": n, "of": "crew.pdf"}), list(5));
+    check(&[4, 5, 6, 7, 8, 9].map(file), &[]);
 }
 
 /// Given arguments that are no JSON, an error that says at which sign is the same wherever that is.

@@ -28,7 +28,8 @@ const AMOUNTS: [&str; 15] = [
     "retrynumber",
 ];
 
-/// Parts of the names of arguments that say with a number, or with whatever, from where on an answer is shown.
+/// Parts of the names of arguments that say with a number, or with whatever, from where on an answer is shown; the last one also
+/// those of hours and the like.
 const PAGES: [&str; 4] = ["page", "offset", "skip", "start"];
 const CURSORS: [&str; 4] = ["cursor", "pagetoken", "continuation", "marker"];
 
@@ -74,6 +75,12 @@ pub(crate) fn differ_in_page(left: &str, right: &str) -> bool {
         is_one_of(&CURSORS, name) || (is_number(value) && is_one_of(&PAGES, name))
     };
     left != right && without_members(left, is_said) == without_members(right, is_said)
+}
+
+/// Whether arguments ask for a page of a list by its number, and not merely from where on, as from an hour. A cursor is handed out,
+/// so there is more.
+pub(crate) fn says_page(sample: &str) -> bool {
+    members(sample).any(|member| is_number(member.value) && is_one_of(&PAGES[..3], member.name))
 }
 
 /// Whether an argument of this name says from where on an answer is shown.
@@ -139,7 +146,7 @@ fn rest_of(text: &str, mut kept: String, copied: usize) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{differ_in_amount, differ_in_page, says_amount};
+    use super::{differ_in_amount, differ_in_page, says_amount, says_page};
 
     /// Given arguments that say how much is shown or how long it may take, they are the same without; other numbers are what is
     /// asked about.
@@ -233,6 +240,14 @@ mod tests {
             (r#"{"page":1,"q":"a"}"#, r#"{"page":2,"q":"b"}"#, false),
         ] {
             assert_eq!(differ_in_page(left, right), is_page, "{left} {right}");
+        }
+        assert!(says_page(r#"{"q":"a","offset":20}"#));
+        for other in [
+            r#"{"start_hour":9}"#,
+            r#"{"cursor":"q8Zk"}"#,
+            r#"{"page":"next"}"#,
+        ] {
+            assert!(!says_page(other), "{other}");
         }
     }
 }

@@ -339,42 +339,6 @@ impl Fold {
         known.count() * 5 >= items.len() * 4 && is_asked_anew()
     }
 
-    fn outcome(&self, call: &Call<'_>, tool: u64, key: Option<u64>) -> Outcome {
-        if call.error.is_some() {
-            return Outcome::Failed;
-        }
-        let done = |mark: &CallMark| mark.outcome != Outcome::Failed;
-        let written =
-            || call.manner.writes() && key.is_some() && !self.recent.of_key(key).any(done);
-        match call.output.value() {
-            Some(value) if value.empty => Outcome::Empty,
-            Some(value)
-                if self.shows_the_same(tool, call, value)
-                    && (written() || !self.answers_anew(key, value)) =>
-            {
-                Outcome::Stale
-            }
-            // What is written changes something, whatever is answered.
-            _ if written() => Outcome::Fresh,
-            Some(value)
-                if self.is_known(mix(tool, value.masked)) && !self.answers_anew(key, value) =>
-            {
-                Outcome::Stale
-            }
-            Some(_) => Outcome::Fresh,
-            None => Outcome::Unknown,
-        }
-    }
-
-    /// Whether the same question was asked lately and had other answers: that this one is known from another question of the
-    /// tool's, as `running` is of an earlier job, does not make it old.
-    fn answers_anew(&self, key: Option<u64>, answer: &Value) -> bool {
-        let mut before = self.recent.of_key(key).peekable();
-        let is_other =
-            |mark: &CallMark| mark.result().is_some_and(|result| result != answer.masked);
-        before.peek().is_some() && before.all(is_other)
-    }
-
     /// Whether a call failed in a way that was not seen before, such as with one failed test less.
     pub(crate) fn is_new_error(&self, judged: &Judged<'_>) -> bool {
         judged.outcome == Outcome::Failed

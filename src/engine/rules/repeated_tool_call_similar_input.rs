@@ -3,7 +3,8 @@
 //! # What it sees
 //! At least three calls of a tool whose arguments are at least 85 % alike, each compared with the tool's newest calls, so a
 //! query that drifts is followed (threshold: LoopLens manual; the measure is the indel ratio over a sample of the arguments;
-//! longer ones must also be alike by a sketch of their words up to 4 kB).
+//! longer ones must also be alike by a sketch of their words up to 4 kB). What is pressed up to twelve pixels from where it was
+//! pressed before is pressed again.
 //!
 //! # Why it matters
 //! A question asked again, also in other words, usually finds what it found first.
@@ -122,6 +123,11 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
     let value = judged.call.input.value()?;
     if let Some(same) = fold.recent.of_key(judged.key).next() {
         return Some(same.group);
+    }
+    if policy.progress_aware
+        && let Some(near) = fold.pressed_before(judged.call, judged.tool_hash)
+    {
+        return Some(near.group);
     }
     let alike = |mark: &&CallMark| {
         mark.key().is_some()

@@ -8,7 +8,7 @@
 //! `| tail -n 20`), how long it may take and how often it was asked for (`"attempt": 3`) are other words. Five, where each opens
 //! another address (`https://…`) and brings the same page of at least 256 bytes: one that asks for a person, or one article at
 //! many sites. Four, where each asks for another page of one list (`"page": 3`, a cursor), and gets the same 512 bytes or six
-//! things; ten of these, whatever is asked.
+//! things, six by number, where it is more than 64 bytes; ten of the long ones, whatever is asked.
 //!
 //! # Why it matters
 //! The arguments only look like headway. Comparing arguments alone misses a question that is asked in other words.
@@ -29,11 +29,12 @@
 
 use crate::engine::event::Manner;
 use crate::engine::fold::Fold;
-use crate::engine::fold::amount::{differ_in_amount, differ_in_page, says_amount};
+use crate::engine::fold::amount::{differ_in_amount, differ_in_page, says_amount, says_page};
 use crate::engine::fold::handed_text::{asks, hands_over};
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::{ACKNOWLEDGEMENT_BYTES_MAX, Outcome};
+use crate::engine::fold::question::numbers::names_file;
 use crate::engine::fold::question::things::asks_for_other_things;
 use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::recent::{RECENT_CALLS_MAX, Recent};
@@ -130,7 +131,9 @@ fn same_results<'m>(
         .map_or(0, |value| value.items.len());
     let is_long = has_bytes(judged, LONG_BYTES_MIN) || items >= LISTED_MIN;
     let in_numbers_alone = in_other_words.next().is_none();
-    if in_numbers_alone && !is_long && !says_amount(sample) {
+    let is_told = has_bytes(judged, ACKNOWLEDGEMENT_BYTES_MAX + 1);
+    let pages = is_told && says_page(sample) && !names_file(sample);
+    if in_numbers_alone && !is_long && !pages && !says_amount(sample) {
         return None;
     }
     let trend = judged.trend.as_deref();
@@ -166,7 +169,8 @@ fn same_results<'m>(
     let is_page = opens && has_bytes(judged, PAGE_BYTES_MIN);
     let is_other_page =
         |mark: &&CallMark| mark.result() == judged.result && differ_in_page(&mark.sample, sample);
-    let is_of_list = is_long && same.iter().all(is_other_page);
+    let may_be_list = is_long || (pages && same.len() > enough + 1);
+    let is_of_list = may_be_list && same.iter().all(is_other_page);
     let of_turn = same.iter().filter(|mark| mark.start_ns >= since.turn_ns);
     let is_often = of_turn.count() + 1 >= LONG_CALLS_MIN;
     let stands = is_of_list || (is_page && same.len() > enough) || (is_long && is_often);

@@ -6,16 +6,27 @@ use super::lookalikes::Work;
 use super::loops::Loop;
 use super::made::Made;
 
-pub(super) const LOOPS: &[Loop] = &[(
-    "job: failed for good, slept for before each look",
-    6,
-    slept_for_no,
-)];
+pub(super) const LOOPS: &[Loop] = &[
+    (
+        "job: failed for good, slept for before each look",
+        6,
+        slept_for_no,
+    ),
+    (
+        "list: the last page again under further numbers",
+        7,
+        last_page_again,
+    ),
+    ("screen: pressed beside a button", 6, pressed_beside),
+];
 
 pub(super) const WORK: &[Work] = &[
     ("stock: things of two words", things_of_two_words),
     ("quote: at the pace of a timer", quote_by_timer),
     ("job: slept for until it is done", slept_for_job),
+    ("list: pages by number, the last ones short", short_pages),
+    ("screen: boxes of a list ticked", boxes_ticked),
+    ("screen: the next page by one button", next_by_place),
 ];
 
 /// One question about one thing after the other, each called by two words or three, and nearly always one answer.
@@ -129,6 +140,113 @@ fn quote_by_timer(made: &mut Made) {
                 let told = format!("temperature {} C", number());
                 made.call("read_sensor", json!({"sensor": "boiler"}), told);
             }
+        }
+    }
+}
+
+/// The last page of a list, two or three things or many numbers, comes again for each further page that is asked for.
+fn last_page_again(made: &mut Made) {
+    made.begin(5);
+    let name = made.pick(&["page", "offset", "pageNumber"]);
+    let style = made.below(3);
+    let things: Value = match style {
+        0 => (0..2)
+            .map(|_| json!(format!("review: {}.", made.words(5))))
+            .collect(),
+        1 => (0..20).map(|id| json!({"id": 40 + id})).collect(),
+        _ => (0..3)
+            .map(|id| json!({"id": id, "name": made.words(2)}))
+            .collect(),
+    };
+    let first = made.between(3, 6);
+    for page in first..first + 12 {
+        let at = match name {
+            "offset" => json!(20 * page),
+            _ => json!(page),
+        };
+        made.call("list_reviews", json!({name: at}), things.clone());
+        made.again();
+    }
+}
+
+/// A list whose pages have few things each, others on each page.
+fn short_pages(made: &mut Made) {
+    made.begin(5);
+    let name = made.pick(&["page", "offset"]);
+    for page in 1..made.between(10, 16) {
+        let things: Value = (0..2).map(|_| json!({"name": made.words(2)})).collect();
+        let at = if name == "page" { page } else { 2 * page };
+        made.call("list_reviews", json!({name: at}), things);
+    }
+    made.call("list_reviews", json!({name: 40}), json!([]));
+}
+
+/// A press at a place of a screen, by a tool for that or by one for all of it.
+fn press(made: &mut Made, style: usize, [x, y]: [usize; 2], told: &str) {
+    match style {
+        0 => made.call("click", json!({"x": x, "y": y}), told),
+        1 => made.call(
+            "mouse_click",
+            json!({"button": "left", "x": x, "y": y}),
+            told,
+        ),
+        _ => made.call(
+            "computer",
+            json!({"action": "left_click", "coordinate": [x, y]}),
+            told,
+        ),
+    }
+}
+
+/// A button is pressed a few pixels further each time, and nothing comes of it.
+fn pressed_beside(made: &mut Made) {
+    made.begin(5);
+    let style = made.below(3);
+    let (x, y) = (made.between(200, 1_200), made.between(60, 700));
+    let told = format!("Clicked. The page still asks: {}?", made.words(3));
+    for _ in 0..10 {
+        let at = [x + made.below(9), y + made.below(7)];
+        press(made, style, at, &told);
+        made.again();
+    }
+}
+
+/// One box below the other is ticked, and each press is answered by one sentence.
+fn boxes_ticked(made: &mut Made) {
+    made.begin(5);
+    let style = made.below(3);
+    let (x, y) = (made.between(200, 1_200), made.between(60, 200));
+    let step = made.between(18, 40);
+    for row in 0..made.between(10, 16) {
+        let at = [x + made.below(5), y + row * step + made.below(4)];
+        press(
+            made,
+            style,
+            at,
+            "The left button was pressed at this place.",
+        );
+    }
+}
+
+/// The button for the next page is pressed at nearly the same place, and the page is read, or shown behind the press.
+fn next_by_place(made: &mut Made) {
+    made.begin(5);
+    let style = made.below(3);
+    let (x, y) = (made.between(200, 1_200), made.between(60, 700));
+    let reads = made.chance(50);
+    for _ in 0..made.between(10, 14) {
+        let at = [x + made.below(6), y + made.below(5)];
+        let page = made.words(12);
+        if reads {
+            press(
+                made,
+                style,
+                at,
+                "The left button was pressed at this place.",
+            );
+            made.call("get_page_text", json!({}), page);
+        } else {
+            press(made, style, at, &page);
         }
     }
 }
