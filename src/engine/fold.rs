@@ -8,6 +8,7 @@ mod batch;
 pub(crate) mod blanks;
 pub(crate) mod control;
 mod copying;
+mod counted;
 mod deed;
 mod despite_writes;
 mod earlier_calls;

@@ -296,3 +296,29 @@ fn quotes_for_other_sums() {
     check(&sums.map(|sum| quote(sum, sum / 8.0)), &[]);
     assert!(is_warned_of(&sums.map(|sum| quote(sum, 12.5))));
 }
+
+/// Given a number that grows with each call, whichever it is, it counts the calls, and rooms that look as they did are gone through
+/// in a circle. What is polled alone and grows by one is progress, and so are two jobs, each of which gets on by two.
+#[test]
+fn numbers_that_count_the_calls() {
+    let goes = |at: usize| {
+        let (way, room) = [
+            ("north", "a cellar with a ladder"),
+            ("south", "an attic full of dust"),
+        ][at % 2];
+        let told = json!({"room": room, "moves": at + 4});
+        with("move", json!({"direction": way}), told)
+    };
+    let moves: Vec<_> = (0..14).map(goes).collect();
+    assert!(is_warned_of(&moves));
+    let read_rows = |at: usize| with("get_job", json!({"id": 7}), json!({"rows_done": at + 4}));
+    let polls: Vec<_> = (0..14).map(read_rows).collect();
+    check(&polls, &[]);
+    let in_turn = |at: usize| {
+        let id = at % 2;
+        let told = json!({"rows_done": at - id + 40 * id});
+        with("get_job", json!({"id": id}), told)
+    };
+    let polls: Vec<_> = (0..14).map(in_turn).collect();
+    check(&polls, &[]);
+}

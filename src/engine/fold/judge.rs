@@ -240,7 +240,6 @@ impl Fold {
         let main = call.traits.main.map(|main| mix(tool_hash, main)).or(key);
         let brought = self.brought(call, tool_hash, key, policy);
         let sample = call.input.sample();
-        let brought_result = brought.result;
         let stands = brought.outcome != Outcome::Fresh && !jitters(brought.trend.as_deref());
         let says = call.output.value().filter(|_| call.error.is_none());
         let says = says.filter(|_| policy.progress_aware);
@@ -266,7 +265,7 @@ impl Fold {
             transient: call.error.is_some_and(|failure| {
                 failure.transient
                     && !(policy.progress_aware
-                        && self.fails_whatever_is_written(key, &failure.text, brought_result))
+                        && self.fails_whatever_is_written(key, &failure.text, brought.result))
             }),
             silent: call
                 .output
@@ -297,19 +296,20 @@ impl Fold {
             && call.error.is_none()
             && makes_again(call, trend.as_deref(), before);
         let retells = policy.progress_aware && self.retells(call, tool, key);
-        let outcome = match self.outcome(call, tool, key) {
+        let outcome = self.outcome(call, tool, key);
+        let is_news = policy.progress_aware && outcome == Outcome::Fresh;
+        let again = again || (is_news && self.counts_calls(key, trend.as_deref()));
+        let outcome = match outcome {
             Outcome::Fresh if jitters || again || retells || thinks(call) => Outcome::Stale,
             outcome => outcome,
         };
         let (outcome, takes_on) = super::batch::taken_on(outcome, call, policy.progress_aware);
-        // Where only numbers jitter, or tell one thing that was made from the next, what stays is the result.
+        // Where only numbers jitter, tell one thing that was made from the next, or count calls, what stays is the result.
         let frame = trend.as_ref().filter(|_| jitters || again);
         let frame = frame.map(|trend| mix(tool, trend.frame().into()));
         let is_known = |result| self.is_known(error_tag(tool, result));
-        let stem = || {
-            let is_new = policy.progress_aware && !call.result().is_some_and(is_known);
-            is_new.then(|| self.fails_again(call, key)).flatten()
-        };
+        let is_new = || policy.progress_aware && !call.result().is_some_and(is_known);
+        let stem = || is_new().then(|| self.fails_again(call, key)).flatten();
         Brought {
             outcome,
             takes_on,

@@ -3,7 +3,7 @@
 //! A result of which nothing but numbers is new says little by itself: rows left, per cent done, or the load of a machine. What
 //! tells is how the numbers move from one call to the next of the same arguments. One that has turned back and has not gone
 //! the same way for three calls since jitters; where all that moved jitter, the result brought nothing new. A number that
-//! always grows is taken for progress, whatever it counts.
+//! always grows is taken for progress, whatever it counts, but for the agent's own calls.
 
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,29 @@ impl Trend {
             && self.numbers.frame == before.numbers.frame
             && pairs.clone().all(|(old, new)| new >= old)
             && pairs.clone().any(|(old, new)| new > old)
+    }
+
+    /// The first number that is another one than before; `None` where there is none, or something else is new, too.
+    pub(super) fn first_new(&self, before: &Self) -> Option<f64> {
+        let is_same = self.numbers.frame == before.numbers.frame
+            && self.numbers.count == before.numbers.count;
+        let mut pairs = self.numbers.all.iter().zip(&before.numbers.all);
+        let new = pairs.find(|(new, old)| (*new - *old).abs() > 0.0);
+        new.filter(|_| is_same).map(|(new, _)| *new)
+    }
+
+    /// Whether all numbers that are others than before have grown by just so many, and some have.
+    pub(super) fn has_grown_by(&self, calls: f64, before: &Self) -> bool {
+        let pairs = self.numbers.all.iter().zip(&before.numbers.all);
+        let mut grown = pairs.map(|(new, old)| new - old);
+        self.first_new(before).is_some()
+            && grown.all(|by| by.abs() <= f64::EPSILON || (by - calls).abs() <= f64::EPSILON)
+    }
+
+    /// Whether one of the numbers is this one.
+    pub(super) fn tells(&self, number: f64) -> bool {
+        let mut all = self.numbers.all.iter().take(self.numbers.count.into());
+        all.any(|told| (told - number).abs() <= f64::EPSILON)
     }
 
     /// Hash of the result without its numbers.

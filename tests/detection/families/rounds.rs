@@ -18,6 +18,7 @@ pub(super) const LOOPS: &[Loop] = &[
         last_page_again,
     ),
     ("screen: pressed beside a button", 6, pressed_beside),
+    ("rooms: to and fro, and the moves counted", 6, moves_counted),
 ];
 
 pub(super) const WORK: &[Work] = &[
@@ -27,6 +28,8 @@ pub(super) const WORK: &[Work] = &[
     ("list: pages by number, the last ones short", short_pages),
     ("screen: boxes of a list ticked", boxes_ticked),
     ("screen: the next page by one button", next_by_place),
+    ("jobs: two polled in turn", two_jobs),
+    ("game: moves counted, each room another", rooms_found),
 ];
 
 /// One question about one thing after the other, each called by two words or three, and nearly always one answer.
@@ -247,6 +250,66 @@ fn next_by_place(made: &mut Made) {
             made.call("get_page_text", json!({}), page);
         } else {
             press(made, style, at, &page);
+        }
+    }
+}
+
+/// To and fro between two rooms or three, each of which looks as it did; how many moves were made is told beside it.
+fn moves_counted(made: &mut Made) {
+    made.begin(5);
+    let rooms = made.between(2, 3);
+    let looks: Vec<String> = (0..rooms).map(|_| made.words(8)).collect();
+    let style = made.below(3);
+    let mut moves = made.between(1, 30);
+    for _ in 0..14 {
+        for (way, look) in ["north", "south", "up"].iter().zip(&looks) {
+            moves += 1;
+            made.call("move", json!({"direction": way}), room(style, look, moves));
+        }
+        made.again();
+    }
+}
+
+/// How a room is told after so many moves.
+fn room(style: usize, look: &str, moves: usize) -> Value {
+    match style {
+        0 => json!(format!("You are in a room with {look}. Turn {moves}.")),
+        1 => json!({"room": look, "moves": moves}),
+        _ => json!(format!("A room with {look}. Moves: {moves}")),
+    }
+}
+
+/// Rooms are gone through, most of them for the first time, and some ways are gone back.
+fn rooms_found(made: &mut Made) {
+    made.begin(5);
+    let style = made.below(3);
+    let mut moves = made.between(1, 30);
+    let mut looks: Vec<String> = vec![made.words(8)];
+    for _ in 0..made.between(15, 25) {
+        moves += 1;
+        let is_back = made.chance(25);
+        if !is_back {
+            looks.push(made.words(8));
+        } else if looks.len() > 1 {
+            looks.pop();
+        }
+        let look = looks.last().cloned().unwrap_or_default();
+        let way = made.pick(&["north", "south", "up", "east"]);
+        made.call("move", json!({"direction": way}), room(style, &look, moves));
+    }
+}
+
+/// Two jobs are looked at in turn until they are done; each gets on by its own steps.
+fn two_jobs(made: &mut Made) {
+    made.begin(5);
+    let jobs = [made.hex(), made.hex()];
+    let mut done = [0, made.between(0, 30)];
+    let steps = [made.between(1, 4), made.between(1, 4)];
+    while done.iter().any(|done| *done < 40) {
+        for (at, job) in jobs.iter().enumerate() {
+            done[at] += steps[at] + made.below(2);
+            let told = json!({"job": job, "items_done": done[at]});
+            made.call("get_job", json!({"id": &job[..8]}), told);
         }
     }
 }
