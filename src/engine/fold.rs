@@ -4,7 +4,7 @@
 //! with the run. What is judged and weighed by what it remembers stands beside it.
 
 pub(super) mod amount;
-mod batch;
+pub(super) mod batch;
 pub(crate) mod blanks;
 pub(crate) mod control;
 mod copying;

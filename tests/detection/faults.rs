@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check, is_warned_of};
+use crate::support::{call, check, failed, is_warned_of};
 
 const FILES: [&str; 6] = ["anchor", "bridge", "canal", "delta", "ferry", "gorge"];
 
@@ -112,4 +112,51 @@ fn faults_of_other_files() {
         let same = edits(&|_| checked.clone());
         assert_eq!(is_warned_of(&same), is_found, "{checked}");
     }
+}
+
+/// Given one tool that fails ten times in a row, in ever other words and ways, it has one cause all the same; where it works, or
+/// something else is called in between, or fewer fail, it may have others.
+#[test]
+fn failures_in_ever_other_words() {
+    let errors = [
+        "Permission denied",
+        "a password is required",
+        "operation not permitted",
+        "not in the list of operators",
+        "read-only file system",
+        "authentication failure",
+        "the key was revoked",
+        "no credentials were given",
+        "the signature does not match",
+        "this role may not write",
+    ];
+    let tried = [
+        "mkdir a",
+        "sudo install b",
+        "touch c",
+        "chown me d",
+        "docker run e",
+        "su -c f",
+        "doas g",
+        "pkexec h",
+        "ln i",
+        "cp j k",
+    ];
+    let fails = |at: usize| failed("bash", tried[at], errors[at]);
+    let all: Vec<_> = (0..10).map(fails).collect();
+    check(&all, &["same_error"]);
+    check(&all[..9], &[]);
+    let mut works = all.clone();
+    works.insert(
+        5,
+        call(
+            "bash",
+            "id",
+            "uid=1000(me) gid=1000(me) groups=1000(me),27(staff)",
+        ),
+    );
+    check(&works, &[]);
+    let mut changed = all.clone();
+    changed.insert(5, call("edit_file", "a.conf", "edited"));
+    check(&changed, &[]);
 }

@@ -78,7 +78,7 @@ impl Fold {
 
 /// Whether two calls ask for the same of another thing each, in one form: what differs are single words, or as many words of which
 /// the first one and half of all stand in the same places, as behind one program.
-pub(in crate::engine::fold) fn are_of_one_form(left: &str, right: &str) -> bool {
+pub(crate) fn are_of_one_form(left: &str, right: &str) -> bool {
     let is_alike = |(left, right): (&str, &str)| {
         let (lefts, rights) = (words(left), words(right));
         let count = lefts.clone().count();

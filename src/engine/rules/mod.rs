@@ -44,7 +44,7 @@ use super::window::spoken::Spoken;
 pub(crate) use command_failure_cascade::advice as cascade_advice;
 pub(crate) use goal_loop::is_new_errand;
 pub(crate) use repeated_tool_call_similar_input::group_of as similar_group;
-pub(crate) use same_error::passing_group;
+pub(crate) use same_error::{passing_group, streak_group};
 
 /// What the rules find at a tool call.
 pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Vec<Finding> {

@@ -10,7 +10,8 @@
 //! does not say that it looks; or the same verdict of a tool that writes (`{"approved": false}`, an edit that shows the same faults
 //! of its file). And one more than usual to calls that differ in an id alone, whatever else the tool brought in between, where
 //! something else is asked for in the same words each time: a job is started anew, and its log is read, or its state where nothing
-//! else tells more. Where waiting has used up its time, one fewer.
+//! else tells more. Where waiting has used up its time, one fewer. And ten failures of one tool in a row, whatever their words
+//! and arguments, with nothing else called in between, unless each is about another item in one form.
 //!
 //! # Why it matters
 //! The cause is one and stays: a credential, a server, a missing package, a way of asking that the tool does not take. Trying in
@@ -34,6 +35,7 @@
 //! form, as of a batch in which every third item fails; the calls of one model answer count once.
 
 use crate::engine::event::{Failure, Manner, Value};
+use crate::engine::fold::batch::are_of_one_form;
 use crate::engine::fold::error_gist::tells_nothing;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
@@ -53,6 +55,12 @@ const RULE: Rule = Rule::SameError;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.same_error.as_ref()?;
+    let streak = observe_streak(fold, judged, settings.calls);
+    observe_alike(fold, judged, settings).or(streak)
+}
+
+/// Failures that are alike.
+fn observe_alike(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> Option<Finding> {
     if judged.outcome != Outcome::Failed {
         if !judged.denies && fold.tallies.counts(RULE) {
             fold.tallies.end(RULE, form_key(judged));
@@ -329,6 +337,47 @@ fn observe_any_tool(
         agent: judged.call.agent.cloned(),
         ..Finding::of_tally(tally, ANY_TOOL)
     })
+}
+
+/// The group of a tool's failures in a row, whatever they say, by the tool's hash.
+pub(crate) fn streak_group(tool: u64) -> u64 {
+    mix(tool, 6)
+}
+
+/// A failure of a tool behind others, in whatever words, with nothing else called in between: what is done may mend the cause. Of
+/// what may pass by itself, pauses are no failures. It takes five calls for two that fail alike: who mends one error after the
+/// other needs fewer.
+fn observe_streak(fold: &mut Fold, judged: &Judged<'_>, calls: u32) -> Option<Finding> {
+    let group = streak_group(judged.tool_hash);
+    if judged.outcome != Outcome::Failed {
+        fold.tallies.end(RULE, group);
+        return None;
+    }
+    let is_answer = judged.is_wordless() || fold.answers_by_failing(judged);
+    if is_answer || judged.waiting.patient || judged.waiting.backs_off || fold.has_just_paused() {
+        return None;
+    }
+    let tally = fold.tallies.of(RULE, group);
+    if tally.has_counted_round(judged) {
+        return None;
+    }
+    if tally.number + 1 != judged.number {
+        tally.clear();
+    }
+    tally.add(judged);
+    // What may pass is told of by itself, if it goes on.
+    let enough = tally.count >= calls.saturating_mul(5) / 2 && !judged.transient;
+    let finding = enough.then(|| Finding::of_calls(tally, group, judged))?;
+    (!is_of_batch(fold, judged) && !fold.works_elsewhere(judged)).then_some(finding)
+}
+
+/// Whether at least half of the newest calls of the tool asked for the same of another item each: each may fail for a reason of its
+/// own.
+fn is_of_batch(fold: &Fold, judged: &Judged<'_>) -> bool {
+    let sample = judged.call.input.sample();
+    let of_tool = || fold.recent.of_tool(judged.tool_hash);
+    let items = of_tool().filter(|mark| are_of_one_form(&mark.sample, sample));
+    items.count() * 2 >= of_tool().count()
 }
 
 /// The key of what is counted of a tool's failures that may pass by themselves.

@@ -19,6 +19,7 @@ pub(super) const LOOPS: &[Loop] = &[
     ),
     ("screen: pressed beside a button", 6, pressed_beside),
     ("rooms: to and fro, and the moves counted", 6, moves_counted),
+    ("tool: fails in ever other words", 11, fails_in_other_words),
 ];
 
 pub(super) const WORK: &[Work] = &[
@@ -30,6 +31,11 @@ pub(super) const WORK: &[Work] = &[
     ("screen: the next page by one button", next_by_place),
     ("jobs: two polled in turn", two_jobs),
     ("game: moves counted, each room another", rooms_found),
+    ("script: one error mended after the other", errors_mended),
+    (
+        "tool: fails in other words between changes",
+        fails_between_changes,
+    ),
 ];
 
 /// One question about one thing after the other, each called by two words or three, and nearly always one answer.
@@ -312,4 +318,90 @@ fn two_jobs(made: &mut Made) {
             made.call("get_job", json!({"id": &job[..8]}), told);
         }
     }
+}
+
+/// Ways in which a thing is refused, each in words of its own.
+const REFUSALS: [&str; 12] = [
+    "Permission denied: /srv/app",
+    "Error: a password is required",
+    "PermissionError: [Errno 1] Operation not permitted",
+    "Error: the account is not in the list of operators",
+    "Error: read-only file system",
+    "Error: authentication failure",
+    "Access denied by policy 'default'",
+    "Error: the key was revoked",
+    "Error: no credentials were given",
+    "Error: signature does not match",
+    "Error: this role may not write",
+    "Error: the session has ended",
+];
+
+/// One tool is tried in ever other ways, and fails in ever other words, for what must be one cause.
+fn fails_in_other_words(made: &mut Made) {
+    made.begin(5);
+    let is_shell = made.chance(50);
+    let first = made.below(12);
+    for round in 0..12 {
+        let (error, words) = (REFUSALS[(first + 5 * round) % 12], made.words(2));
+        if is_shell {
+            let program = made.pick(&[
+                "mkdir",
+                "sudo install -d",
+                "touch",
+                "docker run",
+                "chown me",
+            ]);
+            let command = format!("{program} {}", words.replace(' ', "/"));
+            made.fails("bash", json!({"command": command}), error);
+        } else {
+            made.fails(
+                "send_report",
+                json!({"to": "office@mail.example", "subject": words}),
+                error,
+            );
+        }
+        made.again();
+    }
+}
+
+/// A program is written out and run, and one error after the other is mended until it runs.
+fn errors_mended(made: &mut Made) {
+    made.begin(5);
+    for _ in 0..2 {
+        let mut lines = Vec::new();
+        for at in 0..made.between(3, 8) {
+            let word = made.word();
+            lines.push(format!("x{at} = load('{word}')"));
+            let error = format!("NameError: name '{word}_{at}' is not defined");
+            made.fails("run_python", json!({"code": lines.join("\n")}), &error);
+        }
+        made.call(
+            "run_python",
+            json!({"code": lines.join(";")}),
+            made_of(&lines),
+        );
+    }
+}
+
+fn made_of(lines: &[String]) -> Value {
+    json!(format!(
+        "{} lines were read, and the sums are right.",
+        lines.len() + 40
+    ))
+}
+
+/// A build fails in other words each time, and something is changed in between.
+fn fails_between_changes(made: &mut Made) {
+    made.begin(5);
+    for round in 0..made.between(10, 14) {
+        let (file, text) = (made.file(), made.words(5));
+        made.call("edit_file", json!({"path": file, "new": text}), "edited");
+        let error = format!(
+            "error[E{:04}]: {} in {file}",
+            100 + 7 * round,
+            made.words(4)
+        );
+        made.fails("build", json!({}), &error);
+    }
+    made.call("build", json!({}), "Build succeeded, no warnings.");
 }

@@ -3,7 +3,7 @@
 use super::{called, quoted};
 use crate::engine::event::Text;
 use crate::engine::hash::text_hash;
-use crate::engine::rules::passing_group;
+use crate::engine::rules::{passing_group, streak_group};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::{Kept, Ring};
 
@@ -28,6 +28,9 @@ pub(super) fn what_happened(kept: &Kept) -> String {
         }
         Rule::SameError if fails_to_pass(kept) => {
             format!("{tool} failed {count} times in a row in ways that often pass by themselves.")
+        }
+        Rule::SameError if is_of(kept, streak_group) => {
+            format!("{tool} failed {count} times in a row, in whatever words.")
         }
         Rule::SameError => format!("{tool} failed {count} times with the same error."),
         Rule::HandoffCycle => format!(
@@ -58,9 +61,13 @@ pub(super) fn what_happened(kept: &Kept) -> String {
 
 /// Whether a warning is about failures of a tool that may pass by themselves, which need not be the same error.
 fn fails_to_pass(kept: &Kept) -> bool {
+    is_of(kept, passing_group)
+}
+
+/// Whether a warning is of this group of its tool's failures.
+fn is_of(kept: &Kept, group: impl Fn(u64) -> u64) -> bool {
     let tool = kept.tool.as_deref();
-    kept.rule == Rule::SameError
-        && tool.is_some_and(|tool| passing_group(text_hash(tool)) == kept.group)
+    kept.rule == Rule::SameError && tool.is_some_and(|tool| group(text_hash(tool)) == kept.group)
 }
 
 /// The calls of a round.
