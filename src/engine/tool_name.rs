@@ -238,6 +238,12 @@ pub(crate) fn reads_on(tool: &str) -> bool {
     has_one_of(tool, &PRINTED) && has_one_of(tool, &PRINTS)
 }
 
+/// Whether a tool asks a person.
+pub(crate) fn asks_somebody(tool: &str) -> bool {
+    has_one_of(tool, &["ask", "question", "input"])
+        && has_one_of(tool, &["user", "human", "person", "customer", "operator"])
+}
+
 /// Whether a tool begins something each time.
 pub(crate) fn begins_something(tool: &str) -> bool {
     has_one_of(tool, &BEGINS)

@@ -152,3 +152,38 @@ fn answers_that_stay_whatever_is_said() {
     };
     check(&dialogue(&same, &news), &[]);
 }
+
+/// Given a user who is asked the very same six times and answers otherwise each time, the agent takes in none of the answers. Who
+/// is asked for the next thing, or asked again behind something that was said or done, is not asked in vain.
+#[test]
+fn users_who_are_asked_the_same() {
+    let answers = [
+        "the ferry",
+        "I said the ferry",
+        "ferry!",
+        "the one to the island",
+        "as before",
+        "stop",
+        "FERRY",
+        "no",
+    ];
+    let ask = |question: &str, at: usize| json!({"kind": "tool_call", "agent": "a", "tool": "ask_user", "input": {"question": question}, "output": answers[at]});
+    let asked = |count: usize| -> Vec<Value> {
+        (0..count)
+            .map(|at| ask("Which ferry is meant?", at))
+            .collect()
+    };
+    check(&asked(5), &[]);
+    check(&asked(6), &["repeated_tool_call_exact_input"]);
+    let next: Vec<_> = (0..8).map(|at| ask("What is the next stop?", at)).collect();
+    check(&next, &[]);
+    let explained = (0..8).flat_map(|at| [said(answers[at]), ask("Is that clear?", at)]);
+    check(&explained.collect::<Vec<_>>(), &[]);
+    let booked = (0..8).flat_map(|at| {
+        [
+            ask("Which ferry is meant?", at),
+            call("book", answers[at], "ok"),
+        ]
+    });
+    check(&booked.collect::<Vec<_>>(), &[]);
+}

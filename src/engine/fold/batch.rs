@@ -93,7 +93,7 @@ pub(crate) fn are_of_one_form(left: &str, right: &str) -> bool {
 }
 
 /// Whether a word stands in a text, in whatever case.
-pub(super) fn says(text: &str, word: &str) -> bool {
+pub(crate) fn says(text: &str, word: &str) -> bool {
     let mut places = text.as_bytes().windows(word.len());
     places.any(|place| place.eq_ignore_ascii_case(word.as_bytes()))
 }

@@ -3,7 +3,8 @@
 //! # What it sees
 //! At least three calls of a tool whose arguments are equal as canonical JSON: the order of keys and blanks do not matter, nor do
 //! ids and times that are made up for each request (threshold: LoopLens manual). It is the surest sign of a loop. One fewer, where
-//! waiting for the answer has used up its time.
+//! waiting for the answer has used up its time. And a user who is asked the very same for the sixth time, whatever the answers are,
+//! with nothing said or done in between.
 //!
 //! # Why it matters
 //! Asking the same question again does not change the answer; every repeat costs a model call and its tokens. Where the tool does
@@ -45,9 +46,13 @@
 //! benchmark, up to eight times.
 
 use crate::engine::fold::Fold;
+use crate::engine::fold::batch::says;
 use crate::engine::fold::judge::Judged;
+use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::tally::Tally;
+use crate::engine::hash::mix;
 use crate::engine::policy::{Policy, Repeats};
+use crate::engine::tool_name;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 
@@ -56,6 +61,11 @@ const RULE: Rule = Rule::RepeatedToolCallExactInput;
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.repeated_tool_call_exact_input.as_ref()?;
     let key = judged.key?;
+    if policy.progress_aware
+        && let Some(finding) = asked_again(fold, judged, key, settings)
+    {
+        return Some(finding);
+    }
     if policy.progress_aware && judged.stands_aside() {
         return None;
     }
@@ -86,6 +96,44 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     };
     (!fold.excuses(moved, judged)).then_some(finding)
 }
+
+/// What tells the count of what a user is asked, and how many times as often: whoever answers may be asked again what was meant.
+const ASKED: u64 = 0x0061_736b_6564;
+const ASKED_TIMES: u32 = 2;
+
+/// Whether a user is asked the very same again and again and answers each time, and the agent says and does nothing in between.
+/// What comes next may be asked for as often as there is something.
+fn asked_again(
+    fold: &mut Fold,
+    judged: &Judged<'_>,
+    key: u64,
+    settings: &Repeats,
+) -> Option<Finding> {
+    let asks_on = || {
+        let sample = judged.call.input.sample();
+        NEXT.iter().any(|word| says(sample, word))
+    };
+    if !tool_name::asks_somebody(judged.tool) || judged.outcome == Outcome::Failed || asks_on() {
+        return None;
+    }
+    let silences = fold.speech.silences;
+    let tally = fold.tallies.of(RULE, mix(key, ASKED));
+    if tally.number + 1 != judged.number || !tally.seen.contains(&silences) {
+        tally.clear();
+        tally.see(silences);
+    }
+    if tally.has_counted_round(judged) {
+        return None;
+    }
+    tally.add(judged);
+    let enough = tally.count >= settings.calls.saturating_mul(ASKED_TIMES);
+    enough.then(|| Finding::of_calls(tally, key, judged))
+}
+
+/// Words by which a question asks for the next thing of several, in lower case.
+const NEXT: [&str; 7] = [
+    "next", "else", "another", "more", "further", "continue", "command",
+];
 
 /// Whether a call repeats those that were counted, which is to be added, where progress is known. What it tells of them is noted.
 fn is_repeat(

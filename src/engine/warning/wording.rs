@@ -223,9 +223,7 @@ fn is_deed(kept: &Kept) -> bool {
 
 /// Whether the tool, by its name, asks a person.
 fn asks_somebody(kept: &Kept) -> bool {
-    let tool = kept.tool.as_deref().unwrap_or_default();
-    tool_name::has_one_of(tool, &["ask", "question", "input"])
-        && tool_name::has_one_of(tool, &["user", "human", "person", "customer", "operator"])
+    tool_name::asks_somebody(kept.tool.as_deref().unwrap_or_default())
 }
 
 fn quoted(name: Option<&str>, otherwise: &str) -> String {

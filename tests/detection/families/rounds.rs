@@ -20,6 +20,7 @@ pub(super) const LOOPS: &[Loop] = &[
     ("screen: pressed beside a button", 6, pressed_beside),
     ("rooms: to and fro, and the moves counted", 6, moves_counted),
     ("tool: fails in ever other words", 11, fails_in_other_words),
+    ("user: asked the same, whatever is answered", 7, asked_again),
 ];
 
 pub(super) const WORK: &[Work] = &[
@@ -36,6 +37,8 @@ pub(super) const WORK: &[Work] = &[
         "tool: fails in other words between changes",
         fails_between_changes,
     ),
+    ("user: asked for one thing after the other", next_asked),
+    ("user: asked the same of each case", asked_of_each),
 ];
 
 /// One question about one thing after the other, each called by two words or three, and nearly always one answer.
@@ -404,4 +407,67 @@ fn fails_between_changes(made: &mut Made) {
         made.fails("build", json!({}), &error);
     }
     made.call("build", json!({}), "Build succeeded, no warnings.");
+}
+
+/// How a user is asked.
+fn ask(made: &mut Made, style: usize, question: &str, answer: &str) {
+    match style {
+        0 => made.call("ask_user", json!({"question": question}), answer),
+        1 => made.call(
+            "request_human_input",
+            json!({"prompt": question}),
+            json!({"answer": answer}),
+        ),
+        _ => made.call(
+            "AskUserQuestion",
+            json!({"question": question}),
+            json!({"text": answer}),
+        ),
+    }
+}
+
+/// A user is asked the very same again and again, and answers in other words each time.
+fn asked_again(made: &mut Made) {
+    made.begin(5);
+    let style = made.below(3);
+    let question = format!("Which {} shall I take: {}?", made.word(), made.words(2));
+    for _ in 0..12 {
+        let words = made.between(1, 5);
+        let answer = made.words(words);
+        ask(made, style, &question, &answer);
+        made.again();
+    }
+}
+
+/// A user is asked for one thing after the other until there are no more.
+fn next_asked(made: &mut Made) {
+    made.begin(5);
+    let style = made.below(3);
+    let question = [
+        "What is the next item?",
+        "Anything else?",
+        "What shall I add next?",
+    ][made.below(3)];
+    for _ in 0..made.between(8, 14) {
+        let answer = made.words(2);
+        ask(made, style, question, &answer);
+    }
+}
+
+/// A user is asked the same of each case, behind what was found of it or before what is done with it.
+fn asked_of_each(made: &mut Made) {
+    made.begin(5);
+    let style = made.below(3);
+    let shows = made.chance(50);
+    for _ in 0..made.between(8, 14) {
+        let (file, answer) = (made.file(), made.words(3));
+        if shows {
+            let told = format!("This is {file}: {}.", made.words(6));
+            made.says(&told);
+        }
+        ask(made, style, "What do you think of it?", &answer);
+        if !shows {
+            made.call("save_note", json!({"of": file, "note": answer}), "saved");
+        }
+    }
 }
