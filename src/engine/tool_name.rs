@@ -113,6 +113,20 @@ const WHOLE: [&str; 3] = ["write", "save", "overwrite"];
 /// Words of tools that work a page or a screen.
 const PRESSES: [&str; 3] = ["click", "press", "tap"];
 
+/// Words of tools that measure how good something is.
+const MEASURES: [&str; 10] = [
+    "eval",
+    "evals",
+    "evaluate",
+    "evaluation",
+    "score",
+    "measure",
+    "metric",
+    "metrics",
+    "benchmark",
+    "accuracy",
+];
+
 /// Words of tools that look for what should not be there.
 const FAULTS: [&str; 11] = [
     "console",
@@ -225,6 +239,11 @@ pub(crate) fn writes_whole(tool: &str) -> bool {
 /// Whether a tool works a page or a screen.
 pub(crate) fn presses(tool: &str) -> bool {
     has_one_of(tool, &PRESSES)
+}
+
+/// Whether a tool measures how good something is, rather than whether it will do, as tests and builds say.
+pub(crate) fn measures(tool: &str) -> bool {
+    has_one_of(tool, &MEASURES)
 }
 
 /// Whether a tool looks for faults, so that nothing found is what was hoped for. One that acts (`fix_errors`, `send_warnings`) does

@@ -861,3 +861,37 @@ fn deeds_after_each_of_which_the_same_is_seen() {
         .collect();
     check(&letters, &[]);
 }
+
+/// Given a text that is written in ever other words, and a score behind it that does not move at all, the seventh look says that
+/// nothing comes of it. A score that moves, one behind changes of ever other files, and tests that pass are none.
+#[test]
+fn scores_that_do_not_move() {
+    let rounds = |change: &dyn Fn(usize) -> Value, told: &dyn Fn(usize) -> Value| -> Vec<Value> {
+        let round = |at| {
+            let measured = made("run_eval", &json!({"set": "held-out"}), &told(at));
+            [change(at), measured]
+        };
+        (0..8).flat_map(round).collect()
+    };
+    let prompt = |at: usize| {
+        let text = format!("Think of the {} first.", THINGS[at]);
+        made("update_prompt", &json!({"text": text}), &json!("updated"))
+    };
+    let file = |at: usize| {
+        let changed = json!({"path": format!("src/{}.py", THINGS[at]), "new": "a = 1"});
+        made("edit_file", &changed, &json!("edited"))
+    };
+    let stays = |_| json!({"accuracy": 0.42, "n": 50});
+    let moves = |at: usize| json!({"accuracy": 0.42 + 0.01 * (at / 3) as f64, "n": 50});
+    let passes = |_| json!({"passed": 12, "failed": 0});
+    assert!(is_warned_of(&rounds(&prompt, &stays)));
+    assert!(!is_warned_of(&rounds(&prompt, &stays)[..12]));
+    check(&rounds(&prompt, &moves), &[]);
+    check(&rounds(&file, &stays), &[]);
+    check(&rounds(&prompt, &passes), &[]);
+    let tested = (0..8).flat_map(|at| {
+        let told = json!({"passed": 12, "failed": 0, "covered": 0.91});
+        [prompt(at), made("run_tests", &json!({}), &told)]
+    });
+    check(&tested.collect::<Vec<_>>(), &[]);
+}

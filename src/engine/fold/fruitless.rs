@@ -8,12 +8,15 @@
 use std::iter::zip;
 
 use crate::engine::event::Manner;
+use crate::engine::tool_name;
 
 use super::Fold;
 use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::{Relation, relation};
+use super::rewriting::Named;
+use super::sample::members;
 
 /// Fewest equal looks before the present one, each after another deed.
 const LOOKS_MIN: usize = 6;
@@ -21,8 +24,10 @@ const LOOKS_MIN: usize = 6;
 impl Fold {
     /// Whether a look shows what it has shown after each of several deeds, of which thus nothing came.
     pub(super) fn shows_deeds_in_vain(&self, judged: &Judged<'_>) -> bool {
-        let is_look = judged.call.manner == Manner::Looks && judged.outcome == Outcome::Stale;
-        if !is_look || judged.is_terse() || judged.pending {
+        let looks = judged.call.manner == Manner::Looks && !judged.is_terse();
+        let scores = tells_score(judged);
+        let is_look = (looks || scores) && judged.outcome == Outcome::Stale;
+        if !is_look || judged.pending {
             return false;
         }
         // A look and a deed in turn, the deed last.
@@ -34,8 +39,22 @@ impl Fold {
         }
         let sample = judged.call.input.sample();
         let mut neighbours = zip(deeds().skip(1), deeds());
-        deeds().all(is_deed) && neighbours.all(|(deed, later)| are_alike(deed, later, sample))
+        let are_alike = |deed: &CallMark, later: &CallMark| {
+            are_alike(deed, later, sample) || (scores && are_of_one_text(deed, later))
+        };
+        deeds().all(is_deed) && neighbours.all(|(deed, later)| are_alike(deed, later))
     }
+}
+
+/// Whether a tool that measures tells a share or a score between nought and one, which hardly anything leaves quite as it was.
+pub(crate) fn tells_score(judged: &Judged<'_>) -> bool {
+    let numbers = judged.trend.as_ref().map(|trend| &trend.numbers);
+    let is_score = |number: &f64| 0.0 < *number && *number < 1.0;
+    let tells = numbers.is_some_and(|numbers| {
+        let mut all = numbers.all.iter().take(numbers.count.into());
+        all.any(is_score)
+    });
+    tells && tool_name::measures(judged.tool)
 }
 
 fn is_deed(mark: &CallMark) -> bool {
@@ -50,6 +69,20 @@ fn are_alike(deed: &CallMark, later: &CallMark, look: &str) -> bool {
         && (is_of(look, &deed.sample)
             || (is_at_place(&deed.sample)
                 && relation(&deed.sample, &later.sample) == Relation::Numbered))
+}
+
+/// Whether two deeds of one tool have the same answer and change one text: both name it, or say nothing else, as where the tool has
+/// but one: `{"prompt": "Be brief."}`.
+fn are_of_one_text(deed: &CallMark, later: &CallMark) -> bool {
+    let is_text = |sample: &str| {
+        let mut all = members(sample);
+        let first = all.next();
+        first.is_some_and(|first| first.value.contains(' ')) && all.next().is_none()
+    };
+    deed.tool == later.tool
+        && deed.result() == later.result()
+        && (Named::of(&deed.sample).is_named_in(&later.sample)
+            || (is_text(&deed.sample) && is_text(&later.sample)))
 }
 
 /// Whether a look names a thing, such as a file, that a deed names, too.

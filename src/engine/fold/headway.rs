@@ -10,6 +10,7 @@ use crate::engine::warning::Rule;
 
 use super::Fold;
 use super::batch::are_of_one_form;
+use super::fruitless::tells_score;
 use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
@@ -332,7 +333,8 @@ impl Fold {
             }
             false => totals.acted_at,
         };
-        judged.is_terse() && number < changed_at.max(self.moved_on_at(judged))
+        let tells_little = judged.is_terse() && !tells_score(judged);
+        tells_little && number < changed_at.max(self.moved_on_at(judged))
     }
 
     /// Number of the newest deed without a word that was done just once lately, and is about another thing: where one tool works

@@ -47,10 +47,10 @@ impl Fold {
 }
 
 /// Which text arguments name: for each of the [`NAMES`], the text of the first one of which the name ends so.
-struct Named<'s>([Option<&'s str>; NAMES.len()]);
+pub(super) struct Named<'s>([Option<&'s str>; NAMES.len()]);
 
 impl<'s> Named<'s> {
-    fn of(sample: &'s str) -> Self {
+    pub(super) fn of(sample: &'s str) -> Self {
         let mut named = [None; NAMES.len()];
         for member in members(sample).filter(|member| !member.value.is_empty()) {
             for (known, name) in named.iter_mut().zip(NAMES) {
@@ -63,7 +63,7 @@ impl<'s> Named<'s> {
     }
 
     /// Whether other arguments name the same text.
-    fn is_named_in(&self, sample: &str) -> bool {
+    pub(super) fn is_named_in(&self, sample: &str) -> bool {
         let names_any = self.0.iter().any(Option::is_some);
         names_any && {
             let pairs = self.0.iter().zip(Named::of(sample).0);

@@ -21,6 +21,7 @@ pub(super) const LOOPS: &[Loop] = &[
     ("rooms: to and fro, and the moves counted", 6, moves_counted),
     ("tool: fails in ever other words", 11, fails_in_other_words),
     ("user: asked the same, whatever is answered", 7, asked_again),
+    ("score: unmoved by ever other texts", 8, score_unmoved),
 ];
 
 pub(super) const WORK: &[Work] = &[
@@ -39,6 +40,8 @@ pub(super) const WORK: &[Work] = &[
     ),
     ("user: asked for one thing after the other", next_asked),
     ("user: asked the same of each case", asked_of_each),
+    ("score: moved now and then by other texts", score_moved),
+    ("code: changed in parts, as well covered", still_covered),
 ];
 
 /// One question about one thing after the other, each called by two words or three, and nearly always one answer.
@@ -468,6 +471,83 @@ fn asked_of_each(made: &mut Made) {
         ask(made, style, "What do you think of it?", &answer);
         if !shows {
             made.call("save_note", json!({"of": file, "note": answer}), "saved");
+        }
+    }
+}
+
+/// How a text is changed on which a score depends.
+fn change(made: &mut Made, style: usize, text: &str) {
+    match style {
+        0 => made.call("update_prompt", json!({"text": text}), "updated"),
+        1 => made.call(
+            "write_file",
+            json!({"path": "prompts/system.md", "content": text}),
+            "File updated successfully.",
+        ),
+        _ => made.call(
+            "edit_file",
+            json!({"path": "app/rank.py", "new": text}),
+            json!({"ok": true}),
+        ),
+    }
+}
+
+/// What is measured behind that.
+fn measure(made: &mut Made, style: usize, thousandths: usize) {
+    let score = thousandths as f64 / 1_000.0;
+    match style {
+        0 => made.call("run_eval", json!({"set": "held-out"}), json!({"accuracy": score, "n": 50})),
+        1 => made.call("evaluate", json!({"suite": "all"}), format!("accuracy: {score}")),
+        _ => made.call(
+            "measure_ranking",
+            json!({"queries": "dev.tsv"}),
+            json!({"ndcg": score, "queries": 120, "set": "those of the second half of the year, and of the spring"}),
+        ),
+    }
+}
+
+/// A text is written in ever other words, and the score behind it does not move at all.
+fn score_unmoved(made: &mut Made) {
+    made.begin(5);
+    let (style, score) = (made.below(3), made.between(200, 900));
+    for _ in 0..12 {
+        let text = made.words(7);
+        change(made, style, &text);
+        measure(made, style, score);
+        made.again();
+    }
+}
+
+/// The same, of a score that stays at times, and moves at others.
+fn score_moved(made: &mut Made) {
+    made.begin(5);
+    let (style, mut score) = (made.below(3), made.between(200, 500));
+    for round in 0..made.between(10, 16) {
+        let text = made.words(7);
+        change(made, style, &text);
+        if round % 4 == 3 || made.chance(30) {
+            score += made.between(1, 20);
+        }
+        measure(made, style, score);
+    }
+}
+
+/// One part of a program after the other is written anew; its tests pass, and cover as much of it as before.
+fn still_covered(made: &mut Made) {
+    made.begin(5);
+    let (share, together) = (made.between(700, 950) as f64 / 1_000.0, made.chance(50));
+    for _ in 0..made.between(8, 14) {
+        let (file, text) = (made.file(), made.words(7));
+        made.call("edit_file", json!({"path": file, "new": text}), "edited");
+        if together {
+            made.call(
+                "run_tests",
+                json!({}),
+                json!({"passed": 41, "failed": 0, "covered": share}),
+            );
+        } else {
+            made.call("run_tests", json!({}), "41 passed");
+            made.call("get_coverage", json!({}), json!({"covered": share}));
         }
     }
 }
