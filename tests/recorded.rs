@@ -158,7 +158,7 @@ impl Run {
             let Body::ToolCall(call) = event.body.clone() else {
                 continue;
             };
-            let call = self.named(call);
+            let call = self.named(&event, call);
             match calls
                 .iter_mut()
                 .find(|(other, merged)| is_same_call(other, merged, &event, &call))
@@ -170,19 +170,31 @@ impl Run {
         calls.into_iter().map(|(_, call)| call).collect()
     }
 
-    /// The call with what the model asked for, where it is an answer that names nothing but the call's id.
-    fn named(&self, call: ToolCall) -> ToolCall {
-        let mut events = self.reports.iter().flat_map(|report| &report.events);
-        let asked = events.find_map(|event| match &event.body {
-            Body::Requested(asked) if call.tool.is_empty() && asked.call_id == call.call_id => {
-                Some(asked)
-            }
+    /// The call with what the model asked for, where it is an answer that names nothing but the call's id: the newest request
+    /// that was over before it. What stands for an id that was not given may come again with each; there it is the request's.
+    fn named(&self, event: &Event, call: ToolCall) -> ToolCall {
+        let events = self.reports.iter().flat_map(|report| &report.events);
+        let asked = events.filter_map(|event| match &event.body {
+            Body::Requested(asked) => Some((event, asked)),
             _ => None,
         });
-        let Some(asked) = asked else { return call };
+        let is_of_place = call.call_id.is_some_and(|id| id >> 48 == 0xffff);
+        let may_be = |(request, asked): &(&Event, &ToolCall)| {
+            let was_over = request.end_ns <= event.start_ns && request.start_ns < event.start_ns;
+            call.tool.is_empty() && asked.call_id == call.call_id && (was_over || !is_of_place)
+        };
+        let newest = asked
+            .filter(may_be)
+            .max_by_key(|(request, _)| request.start_ns);
+        let Some((request, asked)) = newest else {
+            return call;
+        };
         ToolCall {
             tool: asked.tool.clone(),
             input: asked.input.clone(),
+            call_id: call
+                .call_id
+                .map(|id| if is_of_place { request.id } else { id }),
             ..call
         }
     }

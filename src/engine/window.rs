@@ -204,7 +204,18 @@ impl Window {
         let without_id = without_id(card.kind);
         let any = |any, other: &u32| any | (other & !ASKED == sign) | (*other == without_id);
         let is_known = sign == without_id || self.signs[..before].iter().fold(false, any);
-        is_known && (self.may_share(before, sign, card) || self.answers(before, sign, card, asked))
+        (is_known
+            && (self.may_share(before, sign, card) || self.answers(before, sign, card, asked)))
+            || (card.kind == Kind::Model && self.is_given_answer(before, card))
+    }
+
+    /// Whether a call of a model is given an answer before it that is known by its place: which request it belongs to, the span
+    /// around the model's says.
+    fn is_given_answer(&self, before: usize, card: &Card) -> bool {
+        self.has_asked(before)
+            && self.cards[..before].iter().any(|other| {
+                other.is_answer_of_place() && card.span.is_set() && other.parent == card.span
+            })
     }
 
     /// Whether a report and one before it may tell of one call.

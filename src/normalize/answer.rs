@@ -16,7 +16,7 @@ use crate::otlp::{SpanView, ValueView};
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::texts::{event_text, json_text, member_text, messages_text};
 use super::value::{self, Now, Object};
-use super::{fingerprint, history, names};
+use super::{fingerprint, names, position};
 
 /// The tool with which smolagents' agents give their answer.
 pub(super) const FINAL_ANSWER: &str = "final_answer";
@@ -213,15 +213,15 @@ impl<'a> Requested<'a> {
         let arguments = arguments.map(|json| value::without_clock(json, &tool, now));
         let arguments = arguments.as_deref();
         Some(ToolCall {
-            call_id: Some(history::call_id(&self.id)),
+            call_id: Some(position::call_id(&self.id)),
             input: arguments.map_or(Recorded::NotRecorded, |text| value::input_json(how, text)),
             ..fingerprint::call(how, tool, arguments.unwrap_or_default(), "")
         })
     }
 
-    /// The identity under which it is told once in a trace, by span or by log record.
-    pub(super) fn identity(&self, trace: &[u8; 16]) -> u64 {
-        value::id_hash(&[b"gen_ai.asked", trace, self.id.as_bytes()])
+    /// The identity under which it is told once in a trace, by span or by log record of this call of a model.
+    pub(super) fn identity(&self, trace: &[u8; 16], model: [u8; 8]) -> u64 {
+        position::identity(b"gen_ai.asked", trace, model, &self.id)
     }
 
     /// Reads id, name and arguments of an object; the last two may stand within `function`, and providers have other

@@ -8,9 +8,11 @@
 //! - the GenAI conventions: a part `tool_call_response`;
 //! - `OpenAI`'s chat and what follows it: a message of the role `tool`; its responses: an item `function_call_output`;
 //! - Anthropic: a block `tool_result`; Bedrock: a block `toolResult`;
-//! - older versions of traceloop: flat keys, which [`Facts`] has read, for Anthropic with its blocks as JSON text in one;
+//! - older versions of traceloop: flat keys (`flat`), which [`Facts`] has read, for Anthropic with its blocks as JSON text in one;
 //! - older conventions: a span event for all of them (`gen_ai.content.prompt`), or one for each (`gen_ai.tool.message`), its
 //!   members in the event's attributes, or as JSON in one.
+
+mod flat;
 
 use std::borrow::Cow;
 
@@ -18,14 +20,16 @@ use serde_json::value::RawValue;
 
 use crate::engine::event::{Recorded, ToolCall};
 use crate::engine::policy::ToolSettings;
-use crate::otlp::{SpanView, ValueView};
+use crate::otlp::SpanView;
 
 use super::answer::{EVENT_CONTENT, OPERATION_DETAILS, Requested};
-use super::facts::{ASKED_MAX, Facts, Slot};
-use super::history::{self, History};
+use super::facts::{Facts, Slot};
+use super::history::History;
 use super::texts::{event_text, json_text, member_text, messages_text, only_text};
 use super::value::{self, Arguments, Object};
-use super::{ended, names, wrappers};
+use super::{ended, names, position, wrappers};
+
+pub(super) use flat::FlatAnswers;
 
 /// What a tool answered to one call.
 #[derive(Debug, PartialEq)]
@@ -46,7 +50,7 @@ impl ToolAnswer<'_> {
         let (content, said) = ended::told(how, "", &Arguments::of(""), whole, content.as_deref());
         let content = content.as_deref();
         ToolCall {
-            call_id: Some(history::call_id(&self.id)),
+            call_id: Some(position::call_id(&self.id)),
             output: content.map_or(Recorded::NotRecorded, |text| value::output_json(how, text)),
             error: said.or_else(|| {
                 self.failed
@@ -56,9 +60,9 @@ impl ToolAnswer<'_> {
         }
     }
 
-    /// The identity under which it is told once in a trace, by span or by log record.
-    pub(super) fn identity(&self, trace: &[u8; 16]) -> u64 {
-        value::id_hash(&[b"gen_ai.tool.message", trace, self.id.as_bytes()])
+    /// The identity under which it is told once in a trace, by span or by log record of this call of a model.
+    pub(super) fn identity(&self, trace: &[u8; 16], model: [u8; 8]) -> u64 {
+        position::identity(b"gen_ai.tool.message", trace, model, &self.id)
     }
 
     fn into_owned(self) -> ToolAnswer<'static> {
@@ -70,14 +74,23 @@ impl ToolAnswer<'_> {
     }
 }
 
-/// What tools answered since the model's last answer, from whichever keys of a span carry it, the newest
-/// `ASKED_MAX` at most.
+/// What tools answered since the model's last answer, from whichever keys of a span carry it, the newest `ASKED_MAX` at most.
 pub(super) fn tool_answers<'a>(facts: &Facts<'a>, given: &History<'a>) -> Vec<ToolAnswer<'a>> {
     let flat = facts.given.newest();
     if flat.is_empty() {
         given.tool_answers()
     } else {
         flat
+    }
+}
+
+/// Gives calls that are asked for after what a span's model was given names by which they can be told apart, where the
+/// provider's ids cannot.
+pub(super) fn name_asked(facts: &Facts<'_>, given: &History<'_>, asked: &mut [Requested<'_>]) {
+    if facts.given.is_there() {
+        facts.given.name_asked(asked);
+    } else {
+        given.name_asked(asked);
     }
 }
 
@@ -96,7 +109,7 @@ pub(super) fn first_call(
             && (tool.is_empty() || !id.contains(tool))
     };
     let now = asked.first().map(|asked| (&*asked.id, &*asked.tool));
-    let flat = facts.given.first.map(|(_, id)| (id, ""));
+    let flat = facts.given.first_id().map(|id| (id, ""));
     let before = match flat {
         Some(_) => None,
         None => given.first_call(),
@@ -267,174 +280,5 @@ fn without_id<'a>(members: &Object<'a>, content: &[&str]) -> ToolAnswer<'a> {
             wrappers::within(content, |content| wrappers::only_member(content, "result"))
         }),
         failed: false,
-    }
-}
-
-/// What tools answered, as flat keys tell it: `gen_ai.prompt.4.tool_call_id`, `gen_ai.prompt.4.content`.
-#[derive(Default)]
-pub(super) struct FlatAnswers<'a> {
-    /// The place behind the model's last answer.
-    after: u32,
-    /// The first call that is spoken of: the place of its message and its id.
-    first: Option<(u32, &'a str)>,
-    answers: Vec<Flat<'a>>,
-}
-
-struct Flat<'a> {
-    place: u32,
-    id: &'a str,
-    content: ValueView<'a>,
-}
-
-impl<'a> FlatAnswers<'a> {
-    /// Takes what follows the prefix: `4.role`, `4.tool_call_id`, `4.content`.
-    pub(super) fn read(&mut self, rest: &'a str, value: ValueView<'a>) {
-        let text = value.as_str().unwrap_or_default();
-        let Some((place, key)) = rest.split_once('.') else {
-            return;
-        };
-        let Ok(place) = place.parse::<u32>() else {
-            return;
-        };
-        let is_id = key == "tool_call_id" || key == "tool_calls.0.id";
-        if is_id && self.first.is_none_or(|(first, _)| place < first) {
-            self.first = Some((place, text));
-        }
-        match key {
-            "role" if matches!(text, "assistant" | "model") => {
-                self.after = self.after.max(place.saturating_add(1));
-                let after = self.after;
-                self.answers.retain(|answer| answer.place >= after);
-            }
-            "tool_call_id" => self.at(place, |answer| answer.id = text),
-            "content" => self.at(place, |answer| answer.content = value),
-            _ => {}
-        }
-    }
-
-    /// Changes the message of a place, if the model had not seen it before.
-    fn at(&mut self, place: u32, change: impl FnOnce(&mut Flat<'a>)) {
-        if place < self.after {
-            return;
-        }
-        if let Some(known) = self.answers.iter_mut().find(|known| known.place == place) {
-            return change(known);
-        }
-        let mut answer = Flat {
-            place,
-            id: "",
-            content: ValueView::Empty,
-        };
-        change(&mut answer);
-        self.answers.push(answer);
-        if self.answers.len() > 2 * ASKED_MAX {
-            // Messages come in order as a rule, and then the first is the oldest.
-            self.answers.remove(0);
-        }
-    }
-
-    /// As [`History::first_prompt`].
-    pub(super) fn first_prompt(&self) -> Option<u64> {
-        let last = self.answers.iter().max_by_key(|answer| answer.place);
-        let content = json_text(last.filter(|_| self.after == 0)?.content)?;
-        Some(value::id_hash(&[b"prompt", content.as_bytes()]))
-    }
-
-    fn newest(&self) -> Vec<ToolAnswer<'a>> {
-        let mut given: Vec<_> = self.answers.iter().collect();
-        given.sort_by_key(|answer| answer.place);
-        let mut answers: Vec<_> = given.into_iter().flat_map(Flat::answers).collect();
-        let left_out = answers.len().saturating_sub(ASKED_MAX);
-        answers.drain(..left_out);
-        answers
-    }
-}
-
-impl<'a> Flat<'a> {
-    /// What tools answered in the message: it names a call, or has a block for each.
-    fn answers(&self) -> Vec<ToolAnswer<'a>> {
-        let content = json_text(self.content);
-        if !self.id.is_empty() {
-            return vec![ToolAnswer {
-                id: Cow::Borrowed(self.id),
-                content,
-                failed: false,
-            }];
-        }
-        let blocks = |content: &str| content.starts_with('[') && content.contains("tool_result");
-        let mut answers: Vec<_> = match content.filter(|content| blocks(content)) {
-            Some(Cow::Borrowed(content)) => value::items(content).filter_map(of_part).collect(),
-            Some(Cow::Owned(content)) => {
-                let answers = value::items(&content).filter_map(of_part);
-                answers.map(ToolAnswer::into_owned).collect()
-            }
-            None => Vec::new(),
-        };
-        answers.retain(|answer| !answer.id.is_empty());
-        answers
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Given flat keys in any order: the same.
-    #[test]
-    fn flat_keys_are_read_in_any_order() {
-        let mut keys = [
-            ("0.role", "user"),
-            ("0.content", "Go."),
-            ("1.role", "assistant"),
-            ("2.tool_call_id", "old"),
-            ("2.content", "seen"),
-            ("3.role", "assistant"),
-            ("4.role", "tool"),
-            ("4.tool_call_id", "c1"),
-            ("4.content", "[]"),
-            ("5.tool_call_id", "c2"),
-            ("5.content", "x"),
-        ];
-        for _ in 0..2 {
-            let mut given = FlatAnswers::default();
-            for (key, text) in keys {
-                given.read(key, ValueView::Str(text));
-            }
-            let answers = given.newest();
-            let answers: Vec<_> = answers
-                .iter()
-                .map(|answer| (&*answer.id, answer.content.as_deref()))
-                .collect();
-            assert_eq!(answers, [("c1", Some("[]")), ("c2", Some("x"))]);
-            keys.reverse();
-        }
-    }
-
-    /// Given Anthropic's messages, whose content is a list of blocks: what tools answered is in the blocks, written as JSON text
-    /// or structured, and the model's own are none.
-    #[test]
-    fn blocks_within_flat_keys_are_read() {
-        let asked = r#"[{"type": "tool_use", "id": "c1", "name": "search", "input": {}}]"#;
-        let answered = r#"[{"type": "tool_result", "tool_use_id": "c1", "content": "[]"},
-            {"type": "text", "text": "tool_result"}, {"type": "tool_result", "tool_use_id": "c2", "content": "x", "is_error": true}]"#;
-        let mut given = FlatAnswers::default();
-        for (key, text) in [
-            ("0.content", "Go."),
-            ("1.content", asked),
-            ("1.role", "assistant"),
-            ("2.content", answered),
-            ("2.role", "user"),
-        ] {
-            given.read(key, ValueView::Str(text));
-        }
-        let answers = given.newest();
-        let answers: Vec<_> = answers
-            .iter()
-            .map(|answer| (&*answer.id, answer.content.as_deref(), answer.failed))
-            .collect();
-        assert_eq!(
-            answers,
-            [("c1", Some("[]"), false), ("c2", Some("x"), true)]
-        );
     }
 }

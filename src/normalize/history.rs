@@ -10,11 +10,10 @@ use std::collections::BTreeSet;
 
 use memchr::memmem;
 
-use crate::engine::event::id_of_place;
-
 use super::answer::{self, Requested};
 use super::facts::ASKED_MAX;
 use super::given::{self, ToolAnswer};
+use super::position::{BEGINNING, CallPosition, is_counted};
 use super::texts::member_text;
 use super::value::{self, Object};
 
@@ -102,12 +101,12 @@ impl<'a> History<'a> {
         answers.drain(..left_out);
         let before = self.before_tail();
         let asked = self.asked_before();
-        let counted: Vec<_> = asked.iter().filter(|asked| is_counted(asked)).collect();
-        let is_counted = |id: &str| counted.iter().any(|asked| asked.id == id);
+        let tool_of = |id: &str| asked.iter().find(|asked| asked.id == id);
         let mut place = None;
         for (nth, answer) in (left_out..).zip(&mut answers) {
-            if is_counted(&answer.id) || !is_new(&answer.id, before) {
-                let place = place.get_or_insert_with(|| self.place(self.tail.len()));
+            let tool = tool_of(&answer.id).map_or("", |asked| &asked.tool);
+            if is_counted(&answer.id, tool) || !is_new(&answer.id, before) {
+                let place = place.get_or_insert_with(|| self.place());
                 answer.id = Cow::Owned(place.id(nth));
             }
         }
@@ -122,8 +121,8 @@ impl<'a> History<'a> {
         }
         let mut place = None;
         for (nth, asked) in asked.iter_mut().enumerate() {
-            if is_counted(asked) || !is_new(&asked.id, self.json) {
-                let place = place.get_or_insert_with(|| self.place(0));
+            if is_counted(&asked.id, &asked.tool) || !is_new(&asked.id, self.json) {
+                let place = place.get_or_insert_with(|| self.place());
                 asked.id = Cow::Owned(place.id(nth));
             }
         }
@@ -137,21 +136,21 @@ impl<'a> History<'a> {
         &self.list[..first.as_ptr() as usize - self.list.as_ptr() as usize]
     }
 
-    /// The place behind all messages but the newest so many. A history is known by its first.
-    fn place(&self, newest: usize) -> CallPosition {
-        const WORDS: [&[&str]; 3] = [
+    /// What the calls of this history are known by, but for their own place in an answer.
+    fn place(&self) -> CallPosition {
+        const WORDS: [&[&str]; 4] = [
             &["parts", "0", "content"],
             &["parts", "0", "text"],
+            &["content", "0", "text"],
             &["content"],
         ];
-        let first = self.messages().next().unwrap_or_default();
-        // Spans and log records write the same message in different forms, but with the same words.
-        let mut words = WORDS.iter().filter_map(|path| member_text(first, path));
-        let words = words.next().unwrap_or_default();
-        CallPosition {
-            history: value::id_hash(&[b"history", words.as_bytes()]),
-            messages: self.messages().count().saturating_sub(newest),
-        }
+        let said = self.messages().take(BEGINNING).map(|message| {
+            let role = member_text(message, &["role"]).unwrap_or_default();
+            // Spans and log records write the same message in different forms, but with the same words.
+            let words = WORDS.iter().find_map(|path| member_text(message, path));
+            (role, words.unwrap_or_default())
+        });
+        CallPosition::of(said)
     }
 }
 
@@ -176,42 +175,6 @@ fn tail<'a>(from_end: impl Iterator<Item = Option<&'a str>>) -> Option<(Vec<&'a 
 /// Whether an id can tell a call from those in a text: it is there, and was not used for one of them.
 fn is_new(id: &str, text: &str) -> bool {
     !id.is_empty() && memmem::find(text.as_bytes(), format!("\"{id}\"").as_bytes()).is_none()
-}
-
-/// Whether an id was made up from the tool's name, and comes again with the next answer: Google's kit writes `search_0`.
-fn is_counted(asked: &Requested<'_>) -> bool {
-    let counted = asked.id.strip_prefix(&*asked.tool);
-    let digits = counted.and_then(|rest| rest.strip_prefix('_'));
-    digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// Where in which history an answer of the model stands. Gemini's calls have no ids, and some make up one that comes again
-/// with every answer (`search_0`): there the place of the answer that asked for a call, and the call's own within it, are what
-/// asking and answering have in common.
-#[derive(Clone, Copy)]
-struct CallPosition {
-    history: u64,
-    messages: usize,
-}
-
-/// What the id of a place begins with.
-const OF_PLACE: char = '@';
-
-impl CallPosition {
-    /// What stands for the id of one of the calls that the answer asks for.
-    fn id(&self, nth: usize) -> String {
-        format!("{OF_PLACE}{:x}.{}.{nth}", self.history, self.messages)
-    }
-}
-
-/// The hash of the id under which messages speak of a call.
-pub(super) fn call_id(id: &str) -> u64 {
-    let hash = value::id_hash(&[id.as_bytes()]);
-    if id.starts_with(OF_PLACE) {
-        id_of_place(hash)
-    } else {
-        hash
-    }
 }
 
 /// `OpenLLMetry` asks for a call under the id of the item and answers it under that of the call, where `OpenAI`'s responses
@@ -347,8 +310,8 @@ mod tests {
         check(&json!([{"role": "user", "content": "only a user"}]), &[]);
     }
 
-    /// Given calls without ids: what a tool answered has the name of the place that was asked from, which grows with the
-    /// history and is another in another history.
+    /// Given calls without ids: what a tool answered has the name of the place that was asked from, which is the same however
+    /// much of the history is left out, and another in a conversation that began otherwise.
     #[test]
     fn calls_without_ids_have_places() {
         let gemini =
@@ -379,7 +342,7 @@ mod tests {
             };
             let after = |json: &str| {
                 let history = History::of(json);
-                history.place(0).id(0)
+                history.place().id(0)
             };
             let asked = asking.to_string();
             assert!(
@@ -393,17 +356,22 @@ mod tests {
                     &serde_json::from_str(&history("Go.", rounds)).unwrap(),
                     &[(&asked, "[]")],
                 );
-                assert_ne!(asked, after(&history("Go.", rounds)));
+                assert_eq!(asked, after(&history("Go.", rounds)));
                 assert_ne!(asked, after(&history("Come.", rounds - 1)));
             }
         }
     }
 
     /// Given ids that come again with every answer: the first call has the id, those after it the names of their places; so has
-    /// the first where its id was made up from the tool's name.
+    /// the first where its id was counted, or made up from the tool's name.
     #[test]
-    fn ids_that_come_again_are_told_apart() {
-        for (id, first) in [("c0", Some("c0")), ("t_0", None)] {
+    fn ids_that_come_again_are_none() {
+        for (id, first) in [
+            ("c0", Some("c0")),
+            ("t_0", None),
+            ("call_0", None),
+            ("t", None),
+        ] {
             let asking = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": id, "name": "t"}]});
             let answering = json!({"role": "user", "parts": [{"type": "tool_call_response", "id": id, "response": "[]"}]});
             let mut given = json!([{"role": "user", "parts": []}]);
@@ -417,7 +385,7 @@ mod tests {
                 let messages = given.as_array_mut().unwrap();
                 messages.extend([asking.clone(), answering.clone()]);
                 check(&given, &[(&id, "[]")]);
-                assert!(!seen.contains(&id), "{id} comes again");
+                assert!(seen.is_empty() || id.starts_with('@'), "{id} comes again");
                 seen.push(id);
             }
             let is_of_place = seen[0].starts_with('@');

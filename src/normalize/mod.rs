@@ -33,6 +33,7 @@ mod hand_offs;
 mod history;
 mod injected;
 mod names;
+mod position;
 mod prices;
 mod reading;
 mod records;

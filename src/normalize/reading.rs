@@ -332,7 +332,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         let given = given::given_messages(self.span, self.facts).unwrap_or_default();
         let given = History::of(&given);
         let mut asked = asked;
-        given.name_asked(&mut asked);
+        given::name_asked(self.facts, &given, &mut asked);
         let prompt = given.first_prompt();
         self.answer_to(prompt.or_else(|| self.facts.given.first_prompt()));
         if self.is_root() && self.report.run.run_id.is_none() {
@@ -379,7 +379,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         // What a model asks for it has written when its span ends.
         let now = Now::began(self.span.end_ns);
         if let Some(call) = asked.report(tool.clone(), &how, now) {
-            let id = asked.identity(&self.span.trace_id);
+            let id = asked.identity(&self.span.trace_id, self.span.span_id);
             self.tell_named(id, Body::Requested(call));
         }
     }
@@ -388,7 +388,7 @@ impl<'r, 'a> Reading<'r, 'a> {
     fn tell_tool_answer(&mut self, answer: &ToolAnswer<'_>, at_ns: u64) {
         let how = self.policy.tool("", self.agent.as_deref());
         let call = answer.report(&how);
-        let id = answer.identity(&self.span.trace_id);
+        let id = answer.identity(&self.span.trace_id, self.span.span_id);
         self.push(id, at_ns, at_ns, Body::ToolCall(call));
         if let Some(event) = self.report.events.last_mut() {
             event.parent = std::mem::take(&mut event.span);

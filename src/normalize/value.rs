@@ -318,6 +318,14 @@ pub(super) fn without_secrets(text: &str) -> Cow<'_, str> {
     redact::text(text)
 }
 
+/// The hash of a text whatever the time at which it was written, 0 for an empty one: what is volatile in it is masked.
+pub(super) fn lasting_hash(text: &str) -> u64 {
+    if text.is_empty() {
+        return 0;
+    }
+    hash::text(&mask::text(cut(text, READ_BYTES_MAX)))
+}
+
 /// What is kept of a text that a model spoke, in the form of [`said`]; 0 for a text that is too short to be told from another
 /// (`yes` said twice is not said again), `None` for a hidden one.
 pub(super) fn spoken(text: &str) -> Option<u64> {

@@ -22,6 +22,7 @@ mod leaving;
 mod load;
 #[cfg(target_os = "linux")]
 mod memory;
+mod messages;
 mod metrics;
 #[cfg(target_os = "linux")]
 mod outage;

@@ -9,7 +9,7 @@
 //! top of it. A question of the guard is such a call from the start.
 
 use super::{RunState, WINDOW_EVENTS_MAX, call_id};
-use crate::engine::event::Body;
+use crate::engine::event::{Body, is_of_place};
 use crate::engine::fold::{Fold, Packed};
 use crate::engine::policy::Policy;
 use crate::engine::window::Window;
@@ -87,10 +87,11 @@ impl RunState {
         self
     }
 
-    /// Notes that the reports at these places leave.
+    /// Notes that the reports at these places leave. What stands for an id that was not given may come again with another call.
     fn note_gone(&mut self, gone: &[usize]) {
         for place in gone {
-            if let Some(id) = call_id(&self.window.cards()[*place]) {
+            let id = call_id(&self.window.cards()[*place]);
+            if let Some(id) = id.filter(|id| !is_of_place(*id)) {
                 self.folded_calls.push(id);
             }
         }

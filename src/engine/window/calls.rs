@@ -22,7 +22,7 @@ use super::Window;
 use super::card::{Card, is_end_of, may_name_one_tool};
 use super::join::{Asking, is_of_guard, is_question};
 use super::kin::{are_apart, are_two_calls, tell_of_one_call};
-use super::requested::Requested;
+use super::requested::{Requested, asked_for, is_answer_of_place, take_answer};
 use super::spoken::Spoken;
 
 /// What the fold takes at a time: one call, however many reports, or one other event.
@@ -75,7 +75,12 @@ pub(crate) fn steps<'a>(window: &Window, reports: &'a [(usize, Event)]) -> Vec<S
     let cards = window.cards();
     let mut steps: Vec<Step<'_>> = Vec::with_capacity(reports.len());
     let mut asked = Vec::new();
-    for &(place, ref event) in reports {
+    for (at, &(place, ref event)) in reports.iter().enumerate() {
+        if is_answer_of_place(event) {
+            let from = asked_for(event, &reports[..at], cards);
+            take_answer(&mut steps, (place, event), from, &mut asked, cards);
+            continue;
+        }
         if let Body::Requested(call) = &event.body {
             asked.push(Requested { place, event, call });
             continue;
@@ -177,7 +182,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    fn join(&mut self, index: usize, event: &'a Event) {
+    pub(super) fn join(&mut self, index: usize, event: &'a Event) {
         match (self, &event.body) {
             (Self::Tool(call), Body::ToolCall(report)) => {
                 call.join(

@@ -4,7 +4,7 @@
 //! call it may belong to, and nothing of variable length. Whether two reports tell of one call is decided by their cards
 //! alone, so that a report that comes is compared with all others without unpacking one of them.
 
-use crate::engine::event::{Answer, Body, Event, Part, Recorded, SpanId};
+use crate::engine::event::{Answer, Body, Event, Part, Recorded, SpanId, is_of_place};
 use crate::engine::guard::verdict::{Answered, VerdictKind};
 use crate::engine::hash::text_hash;
 use crate::engine::witness::Witness;
@@ -207,6 +207,11 @@ impl Card {
     /// out, what was asked for changes nothing but the id by which later reports find it.
     pub(crate) fn wants_more(&self) -> bool {
         self.marks & WANTS_MORE != 0
+    }
+
+    /// Whether it tells what a tool answered to a call for whose id a place stands.
+    pub(crate) fn is_answer_of_place(&self) -> bool {
+        self.kind == Kind::Tool && self.tool == 0 && self.call_id().is_some_and(is_of_place)
     }
 
     /// Whether both name a tool, and the names are others that may end alike.

@@ -4,12 +4,18 @@
 //! leave out any of these. What was asked for is found by the id. Where the call or what was asked for has none from the
 //! provider, it is the first of the newest answer that asked for this tool with these arguments and that no other call has
 //! taken. By itself it is no call: whether the tool ran, other reports tell.
+//!
+//! What stands for an id that the provider did not give may come again: in each round of a history that is cut, and in each
+//! conversation with the same beginning. There an answer belongs to the newest request before it ([`asked_for`]), rather to
+//! one below the span that is around the answered model, and what two tracers tell of one request is one ([`are_one`]).
 
-use crate::engine::event::{Body, Event, Recorded, ToolCall, is_of_place};
+use crate::engine::event::{Body, Event, Recorded, SpanId, ToolCall, is_of_place};
 
-use super::calls::Call;
+use super::calls::{Call, Step};
+use super::card::{Card, Kind};
 
 /// What a model asked for, and its place in the window.
+#[derive(Clone, Copy)]
 pub(crate) struct Requested<'a> {
     pub(crate) place: usize,
     pub(crate) event: &'a Event,
@@ -28,7 +34,12 @@ impl<'a> Call<'a> {
         let Some(place) = asked.iter().position(of_answer) else {
             return;
         };
-        let Requested { place, event, call } = asked.remove(place);
+        self.take(asked.remove(place));
+    }
+
+    /// Takes one thing that the model asked for.
+    pub(crate) fn take(&mut self, asked: Requested<'a>) {
+        let Requested { place, event, call } = asked;
         self.asked = Some((place, event));
         if self.tool.is_some_and(|tool| tool.is_empty()) {
             // Only the answer of the tool is there, which is a moment.
@@ -69,4 +80,101 @@ impl<'a> Call<'a> {
             }
         }
     }
+}
+
+/// The place of an answer's call, where that is all by which it is known.
+fn place_of(event: &Event) -> Option<u64> {
+    match &event.body {
+        Body::ToolCall(call) if call.tool.is_empty() => call.call_id.filter(|id| is_of_place(*id)),
+        _ => None,
+    }
+}
+
+/// Whether a report is an answer that is known by its place alone.
+pub(crate) fn is_answer_of_place(event: &Event) -> bool {
+    place_of(event).is_some()
+}
+
+/// Puts an answer that is known by its place alone to the call of what the model had asked for, if that was told.
+pub(crate) fn take_answer<'a>(
+    steps: &mut Vec<Step<'a>>,
+    (place, event): (usize, &'a Event),
+    from: Option<&(usize, Event)>,
+    asked: &mut Vec<Requested<'a>>,
+    cards: &[Card],
+) {
+    if let Some(from) = from
+        && let Some(known) = steps.iter_mut().rfind(|step| came_of(step, from, cards))
+    {
+        return known.join(place, event);
+    }
+    let mut step = Step::first(place, event);
+    let own = from.and_then(|(from, _)| asked.iter().position(|asked| asked.place == *from));
+    if let (Step::Tool(call), Some(own)) = (&mut step, own) {
+        call.take(asked.remove(own));
+    }
+    steps.push(step);
+}
+
+/// Whether a step is the call that came of a request.
+fn came_of(step: &Step<'_>, (place, request): &(usize, Event), cards: &[Card]) -> bool {
+    match (step, &request.body) {
+        (Step::Tool(call), Body::Requested(report)) => {
+            let by_same = |(own, event)| own == *place || are_one(event, request, cards);
+            call.is_asked_as(report.call_id) && call.asked.is_some_and(by_same)
+        }
+        _ => false,
+    }
+}
+
+/// What the model asked for when it asked for the call to which an answer belongs that is known by its place alone.
+pub(crate) fn asked_for<'a>(
+    answer: &Event,
+    earlier: &'a [(usize, Event)],
+    cards: &[Card],
+) -> Option<&'a (usize, Event)> {
+    let place = place_of(answer)?;
+    let around = model(answer.parent, cards).map(|card| card.parent);
+    // The answered model may ask for its next call under the same id.
+    let is_before = |asked: &Event| match &asked.body {
+        Body::Requested(call) => {
+            let was_over = asked.end_ns <= answer.start_ns && asked.start_ns < answer.start_ns;
+            was_over && call.call_id == Some(place)
+        }
+        _ => false,
+    };
+    let before = earlier.iter().filter(|(_, asked)| is_before(asked));
+    before.max_by_key(|(_, asked)| around == Some(asked.parent))
+}
+
+/// Whether two reports of what a model asked for at one place are of one request: a span and its record, a client's span below
+/// a framework's, or those of two tracers at the same time.
+fn are_one(left: &Event, right: &Event, cards: &[Card]) -> bool {
+    let is_around =
+        |outer: &Event, inner: &Event| outer.span.is_set() && outer.span == inner.parent;
+    let by_two_tracers = || {
+        let [one, other] = [left, right].map(|asked| model(asked.span, cards)?.witness());
+        let share_time = left.start_ns < right.end_ns && right.start_ns < left.end_ns;
+        share_time && matches!((one, other), (Some(one), Some(other)) if !one.is_same_tracer(other))
+    };
+    by_model(left) == by_model(right) && by_model(left).is_set()
+        || is_around(left, right)
+        || is_around(right, left)
+        || by_two_tracers()
+}
+
+/// The span of the model that asked: a record of it has it as its parent.
+fn by_model(asked: &Event) -> SpanId {
+    if asked.span.is_set() {
+        asked.span
+    } else {
+        asked.parent
+    }
+}
+
+/// The report of a model's call by its span. Where it comes after an answer that it is given, that is looked at again
+/// (`Window::is_given_answer`).
+fn model(span: SpanId, cards: &[Card]) -> Option<&Card> {
+    let mut cards = cards.iter();
+    cards.find(|card| card.kind == Kind::Model && card.span == span && span.is_set())
 }

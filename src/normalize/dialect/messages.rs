@@ -169,7 +169,7 @@ fn tool_message(record: &mut Record<'_, '_>, body: &str, retold: &mut Retold) {
 /// What a tool answered: a report of the call with its id.
 fn tell_answer(record: &mut Record<'_, '_>, answer: &ToolAnswer<'_>) {
     let call = answer.report(&record.how(""));
-    let identity = answer.identity(&record.log.trace_id);
+    let identity = answer.identity(&record.log.trace_id, model(record));
     record.tell_below(identity, Body::ToolCall(call));
 }
 
@@ -192,13 +192,16 @@ fn choice(record: &mut Record<'_, '_>, body: &str) {
 }
 
 fn tell_model_call(record: &mut Record<'_, '_>, call: ModelCall) {
-    let log = record.log;
-    let moment = match log.span_id {
+    let identity = value::id_hash(&[b"gen_ai.choice", &record.log.trace_id, &model(record)]);
+    record.tell_below(identity, Body::ModelCall(call));
+}
+
+/// By what the model's call is known of which the record tells: its span, else its time.
+fn model(record: &Record<'_, '_>) -> [u8; 8] {
+    match record.log.span_id {
         [0, 0, 0, 0, 0, 0, 0, 0] => record.time_ns().to_be_bytes(),
         span => span,
-    };
-    let identity = value::id_hash(&[b"gen_ai.choice", &log.trace_id, &moment]);
-    record.tell_below(identity, Body::ModelCall(call));
+    }
 }
 
 fn tell_asked(record: &mut Record<'_, '_>, asked: &Requested<'_>) {
@@ -206,7 +209,7 @@ fn tell_asked(record: &mut Record<'_, '_>, asked: &Requested<'_>) {
     let how = record.how(&tool);
     let now = value::Now::began(record.time_ns());
     if let Some(call) = asked.report(tool.clone(), &how, now) {
-        let identity = asked.identity(&record.log.trace_id);
+        let identity = asked.identity(&record.log.trace_id, model(record));
         record.tell_below(identity, Body::Requested(call));
     }
 }
@@ -316,7 +319,7 @@ mod tests {
     }
 
     /// Given ids that were made up from the tool's name and come again with each answer, asking and answering have the place in
-    /// common, whoever wrote them.
+    /// common, whoever wrote them, and so has what is asked for next.
     #[test]
     fn counted_ids_are_of_a_place() {
         let user = json!({"role": "user", "parts": [{"type": "text", "content": "Find it."}]});
@@ -340,7 +343,7 @@ mod tests {
             panic!("{first:?} {second:?}");
         };
         assert_eq!(one, answer);
-        assert_ne!(one, two);
+        assert_eq!(one, two);
     }
 
     /// Given one event with all of a model call in it: the same, with model and tokens.

@@ -560,6 +560,76 @@ fn ids_of_places_belong_to_spans_with_ids() {
     assert_eq!(calls(&[given(71), span(1, 1), answered]).len(), 2);
 }
 
+/// Given what stands for an id that comes again, with each answer or in each of several conversations, an answer belongs to the
+/// newest request that was over before it, rather to one below the span that is around the answered model. What two tracers
+/// tell of one request, one within the other or beside it, is one.
+#[test]
+fn places_that_come_again_are_told_apart() {
+    let place = Some(id_of_place(7));
+    // A call of a model that was given what the one before it had asked for, and asks again.
+    let round = |span: u8, parent: u8, from: u64, tracer: &str, told: Option<u64>| {
+        let call = ModelCall {
+            witness: Some(Witness::of(tracer, None, from, 1)),
+            ..ModelCall::default()
+        };
+        let body = Body::Requested(tool("t", place, value(from / 100)));
+        let asked = Event {
+            parent: SpanId([parent; 8]),
+            ..event(span, (from, from + 50), body)
+        };
+        let output = told.map(|output| {
+            let call = ToolCall {
+                output: value(output),
+                ..tool("", place, Recorded::NotRecorded)
+            };
+            Event {
+                parent: SpanId([span; 8]),
+                ..event(0, (from, from), Body::ToolCall(call))
+            }
+        });
+        let model = model(span, parent, (from, from + 50), call);
+        [model, asked].into_iter().chain(output)
+    };
+    let calls_of = |rounds: Vec<Vec<Event>>| {
+        let mut window: Vec<_> = rounds.into_iter().flatten().collect();
+        window.sort_by_key(super::super::place::Place::of);
+        calls(&window)
+    };
+    let all = |rounds: &[(u8, u8, u64, &str, Option<u64>)]| {
+        let rounds = rounds.iter();
+        let rounds = rounds.map(|&(span, parent, from, tracer, told)| {
+            round(span, parent, from, tracer, told).collect()
+        });
+        calls_of(rounds.collect())
+    };
+    let one_after_another = [
+        (1, 9, 100, "a", None),
+        (2, 9, 200, "a", Some(5)),
+        (3, 9, 300, "a", Some(6)),
+    ];
+    let expected = ["t(1) = 5 (150, 200)", "t(2) = 6 (250, 300)"];
+    assert_eq!(all(&one_after_another), expected);
+    for parent in [1, 9, 8] {
+        // The other tracer's spans: below, beside, and elsewhere.
+        let below = |outer: u8| if parent == 1 { outer } else { parent };
+        let by_two = [
+            (11, below(1), 101, "b", None),
+            (12, below(2), 201, "b", Some(5)),
+            (13, below(3), 301, "b", Some(6)),
+        ];
+        let by_two: Vec<_> = one_after_another.into_iter().chain(by_two).collect();
+        assert_eq!(all(&by_two).len(), 2, "{parent}");
+    }
+    let side_by_side = [
+        (1, 8, 100, "a", None),
+        (2, 9, 120, "a", None),
+        (3, 8, 200, "a", Some(5)),
+        (4, 9, 220, "a", Some(6)),
+    ];
+    let expected = ["t(1) = 5 (150, 200)", "t(1) = 6 (170, 220)"];
+    assert_eq!(all(&side_by_side), expected);
+}
+
 /// Given a call of which there is nothing but what the model asked for and what it was answered, it is known by these,
 /// and lasted from the one to the other.
 #[test]
