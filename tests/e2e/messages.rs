@@ -253,3 +253,34 @@ fn conversations_that_begin_alike_are_several() {
         assert_eq!((tools, models), (10, 15), "{:?} {flat}", ids(0, 7));
     }
 }
+
+/// Given spans that all have one id, of their calls of a tool or of the model's answers, as from servers that count each answer's
+/// calls anew and from caches, each is a call, however many there are.
+#[test]
+fn ids_that_come_again_are_those_of_several_calls() {
+    let spans = (0..100).flat_map(|number| {
+        let attributes = |texts: &[(&str, &str)]| -> Map<String, Value> {
+            let texts = texts.iter();
+            texts.map(|(key, text)| ((*key).to_owned(), json!(text))).collect()
+        };
+        let tool = attributes(&[
+            ("gen_ai.operation.name", "execute_tool"),
+            ("gen_ai.tool.name", "search"),
+            ("gen_ai.tool.call.id", "call_0"),
+            ("gen_ai.tool.call.arguments", &format!(r#"{{"page": {number}}}"#)),
+            ("gen_ai.tool.call.result", &format!("Page {number} is about what comes after it.")),
+        ]);
+        let model = attributes(&[
+            ("gen_ai.operation.name", "chat"),
+            ("gen_ai.request.model", "gpt-4o"),
+            ("gen_ai.response.id", "chatcmpl-1"),
+        ]);
+        let start = 2 * number * SECOND_NS + SECOND_NS;
+        [
+            ("my-agent", span(2 * number + 10, 9, start, &model, number)),
+            ("my-agent", span(2 * number + 11, 9, start + SECOND_NS, &tool, number)),
+        ]
+    });
+    let (tools, models, _) = judged(&spans.collect::<Vec<_>>());
+    assert_eq!((tools, models), (100, 100));
+}

@@ -14,6 +14,7 @@ use crate::engine::fold::{Fold, Packed};
 use crate::engine::policy::Policy;
 use crate::engine::window::Window;
 use crate::engine::window::calls::{self, Step};
+use crate::engine::window::kin::are_apart;
 use crate::engine::window::place::Place;
 
 /// Newest reports among which a question whose answer is still to come is kept in front of what is folded again.
@@ -87,11 +88,17 @@ impl RunState {
         self
     }
 
-    /// Notes that the reports at these places leave. What stands for an id that was not given may come again with another call.
+    /// Notes that the reports at these places leave, by the ids of their calls; but for those that have come again with another call,
+    /// or may.
     fn note_gone(&mut self, gone: &[usize]) {
         for place in gone {
-            let id = call_id(&self.window.cards()[*place]);
-            if let Some(id) = id.filter(|id| !is_of_place(*id)) {
+            let cards = self.window.cards();
+            let card = &cards[*place];
+            let comes_again = |id: u64| {
+                let mut others = cards.iter().filter(|other| other.call_id() == Some(id));
+                is_of_place(id) || others.any(|other| are_apart(card, other))
+            };
+            if let Some(id) = call_id(card).filter(|id| !comes_again(*id)) {
                 self.folded_calls.push(id);
             }
         }

@@ -164,7 +164,9 @@ impl<'a> Step<'a> {
             (Self::Model(call, _), Body::ModelCall(report)) => {
                 let same_id = call.call_id.is_some() && call.call_id == report.call_id;
                 let known = || call.places().map(|known| &cards[known]);
+                let is_apart = || known().any(|known| are_apart(known, &cards[place]));
                 known().any(|known| tell_of_one_call(known, &cards[place]))
+                    && !(same_id && is_apart())
                     && (same_id || !known().any(|known| are_two_calls(known, &cards[place])))
             }
             _ => false,

@@ -37,7 +37,8 @@ fn tell_of_one_tool_call(left: &Card, right: &Card) -> bool {
 
 fn tell_of_one_model_call(left: &Card, right: &Card) -> bool {
     if let (Some(one), Some(other)) = (left.call_id(), right.call_id()) {
-        return one == other;
+        // Caches and some servers give the same answer, or the same id, again.
+        return one == other && !are_apart(left, right);
     }
     left.trace == right.trace && (are_layers(left, right) || are_witnesses(left, right))
         || join::are_one_answer(left, right)
@@ -108,8 +109,8 @@ fn are_client_and_server(left: &Card, right: &Card) -> bool {
         && (is_served(left, right) || is_served(right, left))
 }
 
-/// Two spans, one after the other: some providers number the calls of each answer anew (`call_0`), so that an id comes again
-/// with every call. Records of a call have no span, and may come after it.
+/// Two spans, one after the other: some providers number the calls of each answer anew (`call_0`), and caches have the id of an
+/// answer again, so that an id comes again with every call. Records of a call have no span, and may come after it.
 pub(crate) fn are_apart(left: &Card, right: &Card) -> bool {
     let follows = |first: &Card, second: &Card| {
         first.end_ns <= second.start_ns && first.start_ns < second.start_ns

@@ -397,6 +397,31 @@ fn a_request_made_again_is_another_call() {
     assert_eq!(told.iter().map(input).collect::<Vec<_>>(), [110, 0]);
 }
 
+/// Given spans of model calls with the same id of the answer, they are one where one lies within the other, whatever their
+/// parents, and as many calls as there are where one follows the other; a record belongs to the span before it.
+#[test]
+fn an_answer_that_comes_again_is_another_call() {
+    let told = |input_tokens| ModelCall {
+        call_id: Some(7),
+        ..tokens(input_tokens)
+    };
+    let within = [
+        model(1, 9, (10, 40), told(110)),
+        model(2, 8, (12, 38), told(110)),
+    ];
+    assert_eq!(models(&within).len(), 1);
+    let again = [
+        model(1, 9, (10, 40), told(110)),
+        model(0, 1, (40, 40), told(0)),
+        model(2, 9, (50, 80), told(120)),
+        model(0, 2, (80, 80), told(0)),
+        model(3, 9, (90, 95), told(130)),
+    ];
+    let input = |spoken: &Spoken| spoken.input_tokens;
+    let told = models(&again);
+    assert_eq!(told.iter().map(input).collect::<Vec<_>>(), [110, 120, 130]);
+}
+
 /// Given an estimate and a stated cost of one call, the stated one stands, whichever came first and is larger.
 #[test]
 fn a_stated_cost_stands_before_an_estimate() {
