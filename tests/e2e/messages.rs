@@ -261,14 +261,22 @@ fn ids_that_come_again_are_those_of_several_calls() {
     let spans = (0..100).flat_map(|number| {
         let attributes = |texts: &[(&str, &str)]| -> Map<String, Value> {
             let texts = texts.iter();
-            texts.map(|(key, text)| ((*key).to_owned(), json!(text))).collect()
+            texts
+                .map(|(key, text)| ((*key).to_owned(), json!(text)))
+                .collect()
         };
         let tool = attributes(&[
             ("gen_ai.operation.name", "execute_tool"),
             ("gen_ai.tool.name", "search"),
             ("gen_ai.tool.call.id", "call_0"),
-            ("gen_ai.tool.call.arguments", &format!(r#"{{"page": {number}}}"#)),
-            ("gen_ai.tool.call.result", &format!("Page {number} is about what comes after it.")),
+            (
+                "gen_ai.tool.call.arguments",
+                &format!(r#"{{"page": {number}}}"#),
+            ),
+            (
+                "gen_ai.tool.call.result",
+                &format!("Page {number} is about what comes after it."),
+            ),
         ]);
         let model = attributes(&[
             ("gen_ai.operation.name", "chat"),
@@ -278,7 +286,10 @@ fn ids_that_come_again_are_those_of_several_calls() {
         let start = 2 * number * SECOND_NS + SECOND_NS;
         [
             ("my-agent", span(2 * number + 10, 9, start, &model, number)),
-            ("my-agent", span(2 * number + 11, 9, start + SECOND_NS, &tool, number)),
+            (
+                "my-agent",
+                span(2 * number + 11, 9, start + SECOND_NS, &tool, number),
+            ),
         ]
     });
     let (tools, models, _) = judged(&spans.collect::<Vec<_>>());

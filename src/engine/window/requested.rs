@@ -3,7 +3,7 @@
 //! An answer that asks for tools names id, tool and arguments of each call ([`Body::Requested`]); the reports of the call may
 //! leave out any of these. What was asked for is found by the id. Where the call or what was asked for has none from the
 //! provider, it is the first of the newest answer that asked for this tool with these arguments and that no other call has
-//! taken. By itself it is no call: whether the tool ran, other reports tell.
+//! taken; where there is none with these, with others, since spans of functions write arguments in their own way. By itself it is no call: whether the tool ran, other reports tell.
 //!
 //! What stands for an id that the provider did not give may come again: in each round of a history that is cut, and in each
 //! conversation with the same beginning. There an answer belongs to the newest request before it ([`asked_for`]), rather to
@@ -25,16 +25,11 @@ pub(crate) struct Requested<'a> {
 impl<'a> Call<'a> {
     /// Takes what the model asked for when it asked for this call.
     pub(crate) fn take_asked(&mut self, asked: &mut Vec<Requested<'a>>) {
-        let Some(newest) = asked.iter().rfind(|asked| self.may_come_of(asked)) else {
-            return;
-        };
-        let answer = newest.event.start_ns;
-        let of_answer =
-            |asked: &Requested<'_>| asked.event.start_ns == answer && self.may_come_of(asked);
-        let Some(place) = asked.iter().position(of_answer) else {
-            return;
-        };
-        self.take(asked.remove(place));
+        let own = first_of_newest(asked, |asked| self.may_come_of(asked));
+        let own = own.or_else(|| first_of_newest(asked, |asked| self.may_come_of_another(asked)));
+        if let Some(place) = own {
+            self.take(asked.remove(place));
+        }
     }
 
     /// Takes one thing that the model asked for.
@@ -73,13 +68,37 @@ impl<'a> Call<'a> {
             Some(_) if unnamed || !is_of_place => {
                 self.call_id == asked.call.call_id && (same_tool || unnamed)
             }
-            _ => {
-                same_tool
-                    && self.first.1.trace == asked.event.trace
-                    && !self.differs_from(&asked.call.input)
-            }
+            _ => self.is_of_same_tool(asked) && !self.differs_from(&asked.call.input),
         }
     }
+
+    /// Whether it may be what the model asked for before, with arguments that its span writes in another way: a function's own,
+    /// by their place, or with those that the model left out.
+    fn may_come_of_another(&self, asked: &Requested<'_>) -> bool {
+        let is_of_place = asked.call.call_id.is_some_and(is_of_place);
+        let has_no_common_id = self.call_id.is_none() || is_of_place;
+        let is_named = self.tool.is_some_and(|tool| !tool.is_empty());
+        is_named
+            && has_no_common_id
+            && self.is_of_same_tool(asked)
+            && asked.event.end_ns <= self.start_ns
+    }
+
+    fn is_of_same_tool(&self, asked: &Requested<'_>) -> bool {
+        self.tool == Some(&asked.call.tool) && self.first.1.trace == asked.event.trace
+    }
+}
+
+/// The first that fits of the newest answer of which any does.
+fn first_of_newest(
+    asked: &[Requested<'_>],
+    fits: impl Fn(&Requested<'_>) -> bool,
+) -> Option<usize> {
+    let newest = asked.iter().rfind(|asked| fits(asked))?;
+    let answer = newest.event.start_ns;
+    asked
+        .iter()
+        .position(|asked| asked.event.start_ns == answer && fits(asked))
 }
 
 /// The place of an answer's call, where that is all by which it is known.

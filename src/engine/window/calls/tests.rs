@@ -585,6 +585,41 @@ fn ids_of_places_belong_to_spans_with_ids() {
     assert_eq!(calls(&[given(71), span(1, 1), answered]).len(), 2);
 }
 
+/// Given a span of a tool without an id, whose arguments are written otherwise than the model wrote them, it is the first of the
+/// newest answer that nobody has taken, once that is over; with an id of its own it is another call.
+#[test]
+fn arguments_written_otherwise_are_those_of_the_request() {
+    let asked = |id: u64, input| {
+        let asked = Body::Requested(tool("t", Some(id), value(input)));
+        event(id as u8, (10, 20), asked)
+    };
+    let span = |span, from, id, input| {
+        let call = Body::ToolCall(tool("t", id, value(input)));
+        event(span, (from, from + 5), call)
+    };
+    let answer = |id, output| {
+        let call = ToolCall {
+            output: value(output),
+            ..tool("", Some(id), Recorded::NotRecorded)
+        };
+        event(0, (50, 50), Body::ToolCall(call))
+    };
+    let window = |id, from| {
+        [
+            asked(71, 1),
+            asked(72, 2),
+            span(4, from, id, 11),
+            span(5, from + 6, None, 12),
+            answer(71, 8),
+            answer(72, 9),
+        ]
+    };
+    let expected = ["t(11) = 8 (30, 35)", "t(12) = 9 (36, 41)"];
+    assert_eq!(calls(&window(None, 30)), expected);
+    assert_eq!(calls(&window(Some(5), 30)).len(), 3);
+    assert_eq!(calls(&window(None, 15)).len(), 3);
+}
+
 /// Given what stands for an id that comes again, with each answer or in each of several conversations, an answer belongs to the
 /// newest request that was over before it, rather to one below the span that is around the answered model. What two tracers
 /// tell of one request, one within the other or beside it, is one.
