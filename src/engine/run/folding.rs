@@ -88,8 +88,8 @@ impl RunState {
         self
     }
 
-    /// Notes that the reports at these places leave, by the ids of their calls; but for those that have come again with another call,
-    /// or may.
+    /// Notes that the reports at these places leave, by the ids of their calls; but for those that have come again with another
+    /// call, or may.
     fn note_gone(&mut self, gone: &[usize]) {
         for place in gone {
             let cards = self.window.cards();

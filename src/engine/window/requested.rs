@@ -3,7 +3,8 @@
 //! An answer that asks for tools names id, tool and arguments of each call ([`Body::Requested`]); the reports of the call may
 //! leave out any of these. What was asked for is found by the id. Where the call or what was asked for has none from the
 //! provider, it is the first of the newest answer that asked for this tool with these arguments and that no other call has
-//! taken; where there is none with these, with others, since spans of functions write arguments in their own way. By itself it is no call: whether the tool ran, other reports tell.
+//! taken; where there is none with these, with others, since spans of functions write arguments in their own way. By itself it is
+//! no call: whether the tool ran, other reports tell.
 //!
 //! What stands for an id that the provider did not give may come again: in each round of a history that is cut, and in each
 //! conversation with the same beginning. There an answer belongs to the newest request before it ([`asked_for`]), rather to
