@@ -7,7 +7,7 @@ use super::card::{Card, Kind};
 use super::join;
 
 /// What is a moment for clocks that tell microseconds.
-const MOMENT_NS: u64 = 1_000;
+pub(super) const MOMENT_NS: u64 = 1_000;
 
 /// Whether two reports, taken alone, tell of one call.
 pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {

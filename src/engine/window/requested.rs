@@ -14,6 +14,7 @@ use crate::engine::event::{Body, Event, Recorded, SpanId, ToolCall, is_of_place}
 
 use super::calls::{Call, Step};
 use super::card::{Card, Kind};
+use super::kin::MOMENT_NS;
 
 /// What a model asked for, and its place in the window.
 #[derive(Clone, Copy)]
@@ -155,10 +156,12 @@ pub(crate) fn asked_for<'a>(
 ) -> Option<&'a (usize, Event)> {
     let place = place_of(answer)?;
     let around = model(answer.parent, cards).map(|card| card.parent);
-    // The answered model may ask for its next call under the same id.
+    // The answered model may ask for its next call under the same id. Of several answers, each but the last has its own nanosecond
+    // before.
+    let given_ns = answer.start_ns.saturating_add(MOMENT_NS);
     let is_before = |asked: &Event| match &asked.body {
         Body::Requested(call) => {
-            let was_over = asked.end_ns <= answer.start_ns && asked.start_ns < answer.start_ns;
+            let was_over = asked.end_ns <= given_ns && asked.start_ns < answer.start_ns;
             was_over && call.call_id == Some(place)
         }
         _ => false,

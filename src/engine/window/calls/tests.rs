@@ -628,6 +628,7 @@ fn places_that_come_again_are_told_apart() {
     let place = Some(id_of_place(7));
     // A call of a model that was given what the one before it had asked for, and asks again.
     let round = |span: u8, parent: u8, from: u64, tracer: &str, told: Option<u64>| {
+        let (from_ns, to_ns) = (from * 10_000, (from + 50) * 10_000);
         let call = ModelCall {
             witness: Some(Witness::of(tracer, None, from, 1)),
             ..ModelCall::default()
@@ -635,7 +636,7 @@ fn places_that_come_again_are_told_apart() {
         let body = Body::Requested(tool("t", place, value(from / 100)));
         let asked = Event {
             parent: SpanId([parent; 8]),
-            ..event(span, (from, from + 50), body)
+            ..event(span, (from_ns, to_ns), body)
         };
         let output = told.map(|output| {
             let call = ToolCall {
@@ -644,10 +645,10 @@ fn places_that_come_again_are_told_apart() {
             };
             Event {
                 parent: SpanId([span; 8]),
-                ..event(0, (from, from), Body::ToolCall(call))
+                ..event(0, (from_ns, from_ns), Body::ToolCall(call))
             }
         });
-        let model = model(span, parent, (from, from + 50), call);
+        let model = model(span, parent, (from_ns, to_ns), call);
         [model, asked].into_iter().chain(output)
     };
     let calls_of = |rounds: Vec<Vec<Event>>| {
@@ -667,7 +668,7 @@ fn places_that_come_again_are_told_apart() {
         (2, 9, 200, "a", Some(5)),
         (3, 9, 300, "a", Some(6)),
     ];
-    let expected = ["t(1) = 5 (150, 200)", "t(2) = 6 (250, 300)"];
+    let expected = ["t(1) = 5 (1500000, 2000000)", "t(2) = 6 (2500000, 3000000)"];
     assert_eq!(all(&one_after_another), expected);
     for parent in [1, 9, 8] {
         // The other tracer's spans: below, beside, and elsewhere.
@@ -686,8 +687,30 @@ fn places_that_come_again_are_told_apart() {
         (3, 8, 200, "a", Some(5)),
         (4, 9, 220, "a", Some(6)),
     ];
-    let expected = ["t(1) = 5 (150, 200)", "t(1) = 6 (170, 220)"];
+    let expected = ["t(1) = 5 (1500000, 2000000)", "t(1) = 6 (1700000, 2200000)"];
     assert_eq!(all(&side_by_side), expected);
+}
+
+/// Given two requests of one answer that have no ids, and what tools answered, of which one has the nanosecond before the other, at
+/// the very time at which the answer was over; each is put to its request.
+#[test]
+fn answers_may_come_with_the_end_of_what_asked_for_them() {
+    let places = [id_of_place(7), id_of_place(8)];
+    let asked = |nth: usize| {
+        let body = Body::Requested(tool("t", Some(places[nth]), value(nth as u64)));
+        event(1, (100_000, 200_000), body)
+    };
+    let answer = |nth: usize| {
+        let call = ToolCall {
+            output: value(5 + nth as u64),
+            ..tool("", Some(places[nth]), Recorded::NotRecorded)
+        };
+        let at_ns = 199_999 + nth as u64;
+        event(0, (at_ns, at_ns), Body::ToolCall(call))
+    };
+    let window = [asked(0), asked(1), answer(0), answer(1)];
+    let expected = ["t(0) = 5 (199999, 199999)", "t(1) = 6 (200000, 200000)"];
+    assert_eq!(calls(&window), expected);
 }
 
 /// Given a call of which there is nothing but what the model asked for and what it was answered, it is known by these,
