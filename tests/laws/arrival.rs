@@ -348,28 +348,29 @@ fn what_the_run_began_with_may_come_last() {
     assert_eq!(late(&state), 1);
 }
 
-/// Given ids of calls that are counted anew for each answer, so that all have the same; each span is a call, however many have left
-/// the window. A record of a call that has left, which comes later under its id, is none.
+/// Given ids of calls that are counted anew for each answer, so that all but the first have the same; each span is a call, however
+/// many have left the window. A record of a call that has left, which comes later under an id of its own, is none.
 #[test]
 fn ids_that_come_again_are_of_new_calls() {
     let policy = &policies()[0];
     let mut state = RunState::new("run".into());
-    let of_one_id = |number| {
+    let with_id = |number, id| {
         let mut event = poll(number, number);
         if let Body::ToolCall(call) = &mut event.body {
-            call.call_id = Some(7);
+            call.call_id = Some(id);
         }
         event
     };
-    for number in 1..=130 {
-        tell(&mut state, vec![of_one_id(number)], policy);
+    tell(&mut state, vec![with_id(1, 5)], policy);
+    for number in 2..=130 {
+        tell(&mut state, vec![with_id(number, 7)], policy);
     }
     let counted = |state: &RunState| {
         let view = state.view(policy);
         (view.tool_calls, view.late_events)
     };
     assert_eq!(counted(&state), (130, 0));
-    let mut record = of_one_id(1_000);
+    let mut record = with_id(1_000, 5);
     record.span = SpanId::default();
     record.end_ns = record.start_ns;
     tell(&mut state, vec![record], policy);
