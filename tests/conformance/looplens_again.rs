@@ -236,15 +236,36 @@ proptest! {
     /// Given any run, it ends with the warnings that a look over the whole run finds, of each rule and tool as many.
     #[test]
     fn counting_is_looking_again(things in things()) {
-        let mut holder = 0;
-        let events = things.iter().enumerate().map(|(nth, thing)| event(nth, thing, &mut holder));
-        let events: Vec<Value> = events.collect();
-        let view = watch(&policy(), &events);
-        let mut found = Found::new();
-        for warning in &view.warnings {
-            let tool = warning.tool.as_deref().and_then(|tool| TOOLS.iter().find(|name| **name == tool));
-            *found.entry((warning.rule.name(), tool.copied().unwrap_or("-"))).or_default() += 1;
-        }
-        assert_eq!(found, expected(&things), "{:?} after {things:?}", shown(&view));
+        check(&things);
     }
+}
+
+/// Given a call that is made again after longer pauses, as a client does that backs off, it counts as any other.
+#[test]
+fn longer_pauses_are_no_excuse() {
+    let call = || {
+        Thing::Call(Call {
+            tool: 2,
+            query: Some(0),
+            finds: false,
+            lasts_long: false,
+        })
+    };
+    check(&[call(), call(), Thing::Progress, call()]);
+}
+
+fn check(things: &[Thing]) {
+    let mut holder = 0;
+    let things_told = things.iter().enumerate();
+    let events = things_told.map(|(nth, thing)| event(nth, thing, &mut holder));
+    let view = watch(&policy(), &events.collect::<Vec<_>>());
+    let mut found = Found::new();
+    for warning in &view.warnings {
+        let tool = warning.tool.as_deref();
+        let tool = tool.and_then(|tool| TOOLS.iter().find(|name| **name == tool));
+        let tool = tool.copied().unwrap_or("-");
+        *found.entry((warning.rule.name(), tool)).or_default() += 1;
+    }
+    let shown = shown(&view);
+    assert_eq!(found, expected(things), "{shown:?} after {things:?}");
 }

@@ -72,7 +72,11 @@ impl Waiting {
             return waiting.as_declared(judged, before.mark, budget_seconds);
         }
         let Some(settings) = &policy.waiting else {
-            return waiting;
+            // Where no pause is an excuse, none delays a warning.
+            return Self {
+                may_back_off: false,
+                ..waiting
+            };
         };
         if is_hunt {
             return waiting.and_has_time();
