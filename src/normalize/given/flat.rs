@@ -125,9 +125,11 @@ impl<'a> FlatAnswers<'a> {
 
     /// As [`History::name_asked`](crate::normalize::history::History::name_asked).
     pub(super) fn name_asked(&self, asked: &mut [Requested<'_>]) {
+        let mut position = None;
         for (nth, asked) in asked.iter_mut().enumerate() {
             if is_counted(&asked.id, &asked.tool) || !self.is_new(&asked.id, u32::MAX) {
-                asked.id = Cow::Owned(self.position().id(nth));
+                let position = position.get_or_insert_with(|| self.position());
+                asked.id = Cow::Owned(position.id(nth));
             }
         }
     }
@@ -158,25 +160,36 @@ impl<'a> FlatAnswers<'a> {
         }
         let left_out = answers.len().saturating_sub(ASKED_MAX);
         answers.drain(..left_out);
-        // The model's last answer may be several messages.
-        let mut asking = self.after;
-        while asking > 0 && self.of_model.contains(&(asking - 1)) {
-            asking -= 1;
-        }
+        let asking = self.last_answer();
         let asked = self.spoken.iter().filter(|(place, _)| *place >= asking);
         let tools = asked.filter_map(|(_, spoken)| match spoken {
             Spoken::Tool(tool) => Some(*tool),
             Spoken::Id(_) => None,
         });
         let tools: Vec<_> = tools.collect();
+        let mut position = None;
         for (nth, answer) in (left_out..).zip(&mut answers) {
             let tool = tools.iter().find(|tool| **tool == answer.id);
             let is_counted = is_counted(&answer.id, tool.copied().unwrap_or_default());
             if is_counted || !self.is_new(&answer.id, asking) {
-                answer.id = Cow::Owned(self.position().id(nth));
+                let position = position.get_or_insert_with(|| self.position());
+                answer.id = Cow::Owned(position.id(nth));
             }
         }
         answers
+    }
+
+    /// The place where the model's last answer begins, which may be several messages.
+    fn last_answer(&self) -> u32 {
+        let mut of_model = self.of_model.clone();
+        of_model.sort_unstable_by(|one, other| other.cmp(one));
+        of_model.dedup();
+        let mut newest = of_model.into_iter();
+        let mut begin = self.after;
+        while begin > 0 && newest.next() == Some(begin - 1) {
+            begin -= 1;
+        }
+        begin
     }
 }
 
@@ -245,6 +258,19 @@ mod tests {
             assert_eq!(answers, [("c1", Some("[]")), ("c2", Some("x"))]);
             keys.reverse();
         }
+    }
+
+    /// Given very many messages of the model's, each place twice and in no order, its last answer begins where they do, soon.
+    #[test]
+    fn a_long_answer_takes_no_longer() {
+        let mut given = FlatAnswers::default();
+        let keys: Vec<_> = (1..100_000).map(|place| format!("{place}.role")).collect();
+        for key in keys.iter().rev().chain(&keys) {
+            given.read(key, ValueView::Str("assistant"));
+        }
+        let began = std::time::Instant::now();
+        assert_eq!(given.last_answer(), 1);
+        assert!(began.elapsed() < std::time::Duration::from_secs(1));
     }
 
     /// Given Anthropic's messages, whose content is a list of blocks: what tools answered is in the blocks, written as JSON text
