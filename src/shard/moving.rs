@@ -1,9 +1,9 @@
 //! A run that moves into another one, whose name its trace learned late.
 //!
 //! Its owner, after the commit of everything that was routed to it, sends a copy of the state to the owner of the run that it
-//! belongs to, which absorbs it in a turn of its own and sends a release back; with that the old run is removed. A crash in
-//! between leaves both, and the next start moves the old one again: absorbing twice changes nothing. Where it went is in the
-//! journal, which is needed for as long as the old run is there.
+//! belongs to, which absorbs it in a turn of its own and sends a release back; with that its traces go over, some in each turn, and
+//! with the last of them the old run is removed. A crash in between leaves both, and the next start moves the old one again:
+//! absorbing twice changes nothing. Where it went is in the journal, which is needed for as long as the old run is there.
 //!
 //! A run that moves itself takes along what it has absorbed, but not what it absorbs while it is on its way: so where a run goes is
 //! decided when its state is handed over, and it goes to where the other one goes. Where it arrives in a run that has gone all the

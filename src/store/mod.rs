@@ -206,8 +206,8 @@ impl Store {
         }
     }
 
-    /// Commits a turn. Resolves when it is durable; all turns that wait at the same time share one sync. By then
-    /// [`Store::alerts_after`] knows its alerts.
+    /// Commits a turn. Resolves when it is durable; all turns that wait at the same time share one sync, unless they are very
+    /// large. By then [`Store::alerts_after`] knows its alerts.
     ///
     /// The order of the calls is that of the turns, whoever waits first. A dropped future does not undo the turn.
     pub fn commit(
