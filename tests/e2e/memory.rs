@@ -120,7 +120,7 @@ fn a_thousand_runs_take_little_memory() {
 /// what the process may take.
 fn flood(daemon: &Daemon) {
     const SENDERS: u64 = 40;
-    let runs = set_by("EDDY_LARGE_RUNS", 600);
+    let runs = set_by("EDDY_LARGE_RUNS", 1_000);
     let grpc = daemon.grpc;
     let began = Instant::now();
     runtime().block_on(async {
