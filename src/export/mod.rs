@@ -39,9 +39,11 @@ mod verdicts;
 mod webhook;
 
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::broadcast::Receiver;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -115,6 +117,13 @@ pub fn start(
     }
     exporters.tasks.close();
     Ok(exporters)
+}
+
+/// What a receiver answered. A panic on the way to it is one more thing that may pass: what was to be sent is tried again.
+async fn caught(sending: impl Future<Output = Delivery>) -> Delivery {
+    let answer = AssertUnwindSafe(sending).catch_unwind().await;
+    answer
+        .unwrap_or_else(|_| Delivery::later("Eddy panicked while it was sent; the log says where"))
 }
 
 /// Longest reason for a failure that is kept and logged, in characters. It may quote a receiver's reply.

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::given_up::{GivenUp, Item};
 use super::retry::{Attempts, Tried};
 use super::settings::{Kind, Retry};
-use super::{Delivery, Exporter, shortened};
+use super::{Delivery, Exporter, caught, shortened};
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 use crate::telemetry::{Throttle, spans};
@@ -165,7 +165,7 @@ impl Outbox {
     async fn send(&mut self, batch: &Batch) -> Delivery {
         let mut span = spans::begin("export");
         let mut sink = self.exporter.sink.lock().await;
-        let answer = sink.send(&batch.alerts, &batch.still_open).await;
+        let answer = caught(sink.send(&batch.alerts, &batch.still_open)).await;
         drop(sink);
         if let Some(span) = &mut span {
             span.name("eddy.exporter", self.exporter.name());

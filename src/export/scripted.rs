@@ -34,6 +34,7 @@ struct Script {
 pub(super) enum Step {
     Say(Delivery),
     Hang,
+    Panic,
 }
 
 impl Scripted {
@@ -61,6 +62,7 @@ impl Scripted {
         match step {
             Step::Say(answer) => answer,
             Step::Hang => pending().await,
+            Step::Panic => panic!("as the test has it"),
         }
     }
 

@@ -331,6 +331,21 @@ async fn a_hanging_exporter_delays_nobody() {
     assert_eq!((stuck.queue, quick.queue), (100, 0));
 }
 
+// Given a panic while alerts are sent; they are sent again, and those behind them too.
+#[tokio::test(start_paused = true)]
+async fn a_panic_is_survived() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let receiver = Scripted::default().then(Step::Panic);
+    let exporters = receiver.start(&store);
+    for revision in 1..=2 {
+        publish(&store, vec![alert(1, revision)]).await;
+        settled(&exporters).await;
+    }
+    let (first, second) = (vec![(1, 1)], vec![(1, 2)]);
+    assert_eq!(receiver.batches(), [first.clone(), first, second]);
+}
+
 // Given a receiver that asks for two minutes; the next attempt comes no earlier.
 #[tokio::test(start_paused = true)]
 async fn the_receiver_names_the_wait() {

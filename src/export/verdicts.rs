@@ -18,7 +18,7 @@ use super::given_up::GivenUp;
 use super::otlp::{attribute, int, string, text};
 use super::otlp_logs::OtlpLogs;
 use super::retry::Attempts;
-use super::{Delivery, Exporter, shortened};
+use super::{Delivery, Exporter, caught, shortened};
 use crate::engine::guard::GivenVerdict;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
@@ -81,7 +81,7 @@ impl Verdicts {
         loop {
             let last_attempt = self.leaving.is_cancelled();
             let records = batch.iter().map(|given| log_record(given)).collect();
-            let answer = self.sink.lock().await.export(records).await;
+            let answer = caught(self.sink.lock().await.export(records)).await;
             let (reason, after) = match answer {
                 Delivery::Taken => return,
                 Delivery::Partly { refused, reason } => return self.miss(refused, &reason),

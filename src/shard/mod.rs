@@ -262,13 +262,11 @@ impl Shards {
             let absorbed = absorbed.map(|(run_id, (_, position))| (run_id.clone(), *position));
             let absorbed = absorbed.collect();
             let worker = Worker::new(number, shared.clone(), inbox, residence, absorbed);
-            tasks.push(tokio::spawn(worker.work()));
+            tasks.push(shared.spawn(worker.work()));
         }
-        tasks.push(tokio::spawn(retire::walk(shared.clone())));
-        tasks.push(tokio::spawn(retire::finish_moves(
-            shared.clone(),
-            replay.absorbed,
-        )));
+        tasks.push(shared.spawn(retire::walk(shared.clone())));
+        let moves = retire::finish_moves(shared.clone(), replay.absorbed);
+        tasks.push(shared.spawn(moves));
         info!(
             runs = shared.store.run_count(),
             shards = shared.inboxes.len(),
@@ -313,7 +311,7 @@ impl Shards {
 
     /// Gives the shards up where they stand, because their store has failed.
     fn abandon(&self) {
-        self.shared.failed.store(true, Ordering::SeqCst);
+        self.shared.fail();
         self.shared.abandoned.cancel();
         self.tasks.abort();
     }
@@ -390,6 +388,17 @@ impl Shards {
     }
 }
 
+/// Has the shards fail when a panic drops it.
+struct FailOnPanic(Arc<Shared>);
+
+impl Drop for FailOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail();
+        }
+    }
+}
+
 impl Shared {
     /// The policy of the next turn.
     fn policy(&self) -> NamedPolicy {
@@ -406,6 +415,20 @@ impl Shared {
 
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Notes that the shards cannot go on: they take no more reports, and their store has to be opened anew.
+    fn fail(&self) {
+        self.failed.store(true, Ordering::SeqCst);
+    }
+
+    /// Starts a task without which the shards cannot go on: they fail when it panics.
+    fn spawn(self: &Arc<Self>, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        let fail_on_panic = FailOnPanic(Arc::clone(self));
+        tokio::spawn(async move {
+            let _fail_on_panic = fail_on_panic;
+            work.await;
+        })
     }
 
     fn is_failed(&self) -> bool {

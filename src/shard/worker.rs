@@ -78,17 +78,6 @@ pub(super) struct Worker {
     tick: Interval,
 }
 
-/// Marks the daemon as failed when the task ends in any other way than it should, a panic included.
-struct FailOnDrop(Option<Arc<Shared>>);
-
-impl Drop for FailOnDrop {
-    fn drop(&mut self) {
-        if let Some(shared) = &self.0 {
-            shared.failed.store(true, Ordering::SeqCst);
-        }
-    }
-}
-
 impl Worker {
     pub(super) fn new(
         number: u16,
@@ -137,12 +126,9 @@ impl Worker {
 
     /// Works until told to stop.
     pub(super) async fn work(mut self) {
-        let mut fail_on_drop = FailOnDrop(Some(self.shared.clone()));
-        match self.serve().await {
-            Ok(()) => fail_on_drop.0 = None,
-            Err(error) => {
-                error!(shard = self.number, %error, "a shard has stopped: nothing more is acknowledged");
-            }
+        if let Err(error) = self.serve().await {
+            self.shared.fail();
+            error!(shard = self.number, %error, "a shard has stopped: nothing more is acknowledged");
         }
     }
 

@@ -15,6 +15,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -282,7 +283,15 @@ pub(super) fn keep(shared: &Arc<Shared>, every: Duration, stop: &Receiver<()>, l
             continue;
         }
         let began = Instant::now();
-        let written = write(shared, leave);
+        let written = catch_unwind(AssertUnwindSafe(|| write(shared, leave)));
+        let written = written.unwrap_or_else(|_| {
+            let error = io::Error::other("Eddy panicked; the log says where");
+            Err(StoreError::io(
+                "cannot write a snapshot in",
+                &shared.dir,
+                error,
+            ))
+        });
         wait = every.max(began.elapsed() * SHARE_OF_TIME);
         match written {
             Ok(Some(head)) => {

@@ -92,6 +92,22 @@ async fn a_failed_commit_stops_the_shard() {
     assert_eq!(view(&shards, "r").await.tool_calls, 1);
 }
 
+/// Given a panic in one of the tasks, what is sent is refused for now: whoever supervises the shards begins them anew.
+#[tokio::test(start_paused = true)]
+async fn a_panic_fails_the_shards() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), settings()).await;
+    assert!(shards.shared.spawn(async {}).await.is_ok());
+    assert!(shards.is_ready());
+    let panicking = shards.shared.spawn(async { panic!("as the test has it") });
+    assert!(panicking.await.is_err());
+    let refused = shards.submit(calls(A, None, 0..1), shards.policy()).await;
+    assert_eq!(refused, Err(Refusal::Failed));
+    assert!(!shards.is_ready());
+    stop(&shards).await;
+}
+
 /// Given a connection that waits for room in shards that are given up, it waits no longer.
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_for_shards_that_are_given_up() {
