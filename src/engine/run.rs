@@ -330,10 +330,7 @@ impl RunState {
     fn place(&mut self, event: &Event, policy: &Policy) -> bool {
         let card = self.window.card(event);
         let place = card.place();
-        let is_told = |id| self.folded_calls.contains(id) && !self.is_of_new_call(&card);
-        if call_id(&card).is_some_and(is_told)
-            || self.base_until.is_some_and(|until| place <= until)
-        {
+        if self.is_of_call_gone(&card) || self.base_until.is_some_and(|until| place <= until) {
             let is_missed = !self.may_come_last(&card);
             self.late += u64::from(is_missed);
             return is_missed;
@@ -366,12 +363,17 @@ impl RunState {
         }
     }
 
-    /// Whether a report is of a new call, though one that had its id has left the window: a span of its own that began after what
-    /// has left. Ids that are counted anew for each answer come again with every call; a record may come long after its call.
-    fn is_of_new_call(&self, card: &Card) -> bool {
-        card.span.is_set()
-            && card.start_ns < card.end_ns
-            && self.base_until.is_some_and(|until| card.place() > until)
+    /// Whether a report is of a call that has left the window, by the call's id. Ids that are counted anew for each answer come
+    /// again with every call: one in the window may have the id as well, and a span of its own that began after what has left is
+    /// of a new call. A record may come long after its call.
+    fn is_of_call_gone(&self, card: &Card) -> bool {
+        let has_come_again = |id| {
+            let is_span = card.span.is_set() && card.start_ns < card.end_ns;
+            let begins_after = || self.base_until.is_some_and(|until| card.place() > until);
+            let mut cards = self.window.cards().iter();
+            (is_span && begins_after()) || cards.any(|other| other.call_id() == Some(id))
+        };
+        call_id(card).is_some_and(|id| self.folded_calls.contains(id) && !has_come_again(id))
     }
 
     /// Puts a report into its place among the others.

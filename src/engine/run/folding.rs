@@ -14,7 +14,6 @@ use crate::engine::fold::{Fold, Packed};
 use crate::engine::policy::Policy;
 use crate::engine::window::Window;
 use crate::engine::window::calls::{self, Step};
-use crate::engine::window::kin::are_apart;
 use crate::engine::window::place::Place;
 
 /// Newest reports among which a question whose answer is still to come is kept in front of what is folded again.
@@ -88,17 +87,13 @@ impl RunState {
         self
     }
 
-    /// Notes that the reports at these places leave, by the ids of their calls; but for those that have come again with another
-    /// call, or may.
+    /// Notes that the reports at these places leave, by the ids of their calls; each once, or one that comes again with every call
+    /// would push out the others.
     fn note_gone(&mut self, gone: &[usize]) {
         for place in gone {
-            let cards = self.window.cards();
-            let card = &cards[*place];
-            let comes_again = |id: u64| {
-                let mut others = cards.iter().filter(|other| other.call_id() == Some(id));
-                is_of_place(id) || others.any(|other| are_apart(card, other))
-            };
-            if let Some(id) = call_id(card).filter(|id| !comes_again(*id)) {
+            let id = call_id(&self.window.cards()[*place]);
+            let is_new = |id: &u64| !is_of_place(*id) && !self.folded_calls.contains(*id);
+            if let Some(id) = id.filter(is_new) {
                 self.folded_calls.push(id);
             }
         }
