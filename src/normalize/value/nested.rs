@@ -182,8 +182,10 @@ impl List {
 }
 
 /// Members that name what stands in another one of the same object, and that one.
-pub(super) const VALUE_NAMES: [&str; 6] = ["name", "key", "Name", "Key", "element", "selector"];
-pub(super) const NAMED_VALUES: [&str; 3] = ["value", "Value", "text"];
+pub(super) const VALUE_NAMES: [&str; 11] = [
+    "name", "key", "Name", "Key", "element", "selector", "field", "label", "id", "variable", "type",
+];
+pub(super) const NAMED_VALUES: [&str; 4] = ["value", "Value", "val", "text"];
 
 impl Map {
     /// An object whose members stand in a sample from a place on.
@@ -205,7 +207,7 @@ impl Map {
         written: &str,
     ) -> bool {
         if value.shape == Shape::Text && name.says(Says::NameOfValue) {
-            self.names_secret = is_secret(written.as_bytes());
+            self.names_secret |= is_secret(written.as_bytes());
         }
         if !name.says(Says::NamedValue) {
             return value.shape != Shape::Flag && name.says(Says::Secret);

@@ -573,6 +573,26 @@ mod tests {
                 "unzip -P '[redacted]' c.zip -d d",
             ),
             ("7z a -phunter a.7z b", "7z a -p[redacted] a.7z b"),
+            (
+                "sqlcmd -S h -U sa -P hunter -Q a",
+                "sqlcmd -S h -U sa -P [redacted] -Q a",
+            ),
+            ("curl -ubob:hunter http://a", "curl -u[redacted] http://a"),
+            ("curl -ubob http://a", "curl -ubob http://a"),
+            ("lftp -u bob,hunter ftp://a", "lftp -u [redacted] ftp://a"),
+            (
+                "smbclient //a/b -U bob%hunter",
+                "smbclient //a/b -U [redacted]",
+            ),
+            ("smbclient //a/b -U bob", "smbclient //a/b -U bob"),
+            (
+                "keytool -list -storepass hunter",
+                "keytool -list -storepass [redacted]",
+            ),
+            (
+                r#"["curl","-ubob:hunter","-b","sid=a","-b","jar"]"#,
+                r#"["curl","-u[redacted]","-b","[redacted]","-b","jar"]"#,
+            ),
             ("7za x a.7z -p\"a b\"", "7za x a.7z -p\"[redacted]\""),
             (
                 "sqlplus scott/tiger@db @run.sql",

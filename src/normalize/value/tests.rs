@@ -486,6 +486,10 @@ fn samples_are_short_clean_and_in_order() {
         r#"{"env":[{"value":"[redacted]","name":"DB_PASS"},{"value":"x2","name":"HOST"}],"value":"[redacted]","key":"k","name":"TOKEN"}"#,
     );
     check_sample(
+        r#"{"name":"TOKEN","key":"k","val":"x1","field":"pw","fields":[{"name":"a","type":"password","value":"x2"}]}"#,
+        r#"{"name":"TOKEN","key":"k","val":"[redacted]","field":"pw","fields":[{"name":"a","type":"password","value":"[redacted]"}]}"#,
+    );
+    check_sample(
         r#"{"ref":"e5","element":"Password field","text":"x1"}"#,
         r#"{"ref":"e5","element":"Password field","text":"[redacted]"}"#,
     );

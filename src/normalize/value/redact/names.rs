@@ -37,8 +37,19 @@ const SECRET_PARTS: [&[u8]; 24] = [
 ];
 
 /// A name of which one of these is the last word names a secret: `MYSQL_PWD`, `dbPass`, but not `bypass`.
-const SECRET_NAMES: [&[u8]; 10] = [
-    b"auth", b"pwd", b"pass", b"bearer", b"cvv", b"cvc", b"ssn", b"jwt", b"otp", b"pin",
+const SECRET_NAMES: [&[u8]; 12] = [
+    b"auth",
+    b"pwd",
+    b"pass",
+    b"storepass",
+    b"keypass",
+    b"bearer",
+    b"cvv",
+    b"cvc",
+    b"ssn",
+    b"jwt",
+    b"otp",
+    b"pin",
 ];
 
 /// A name that ends in this names a secret, unless one of [`HARMLESS_TOKENS`] stands before it.

@@ -9,28 +9,32 @@ use super::named::{
 };
 use super::{names, skip, token_length};
 
-/// How programs begin that take a password behind a flag of one letter, that letter, and whether the password follows it without
-/// a blank.
-const PASSWORD_FLAGS: [(&[u8], u8, bool); 15] = [
-    (b"mysql", b'p', true),
-    (b"mariadb", b'p', true),
-    (b"sshpass", b'p', true),
-    (b"sshpass", b'p', false),
-    (b"mongo", b'p', false),
-    (b"login", b'p', false),
-    (b"redis-cli", b'a', false),
-    (b"ldap", b'w', false),
-    (b"openssl", b'k', false),
+/// How programs begin that take a password behind a flag of one letter, that letter, whether the password follows it without a
+/// blank, and a sign that stands in it where the flag is given other things, too.
+const PASSWORD_FLAGS: [(&[u8], u8, bool, Option<u8>); 20] = [
+    (b"mysql", b'p', true, None),
+    (b"mariadb", b'p', true, None),
+    (b"sshpass", b'p', true, None),
+    (b"sshpass", b'p', false, None),
+    (b"mongo", b'p', false, None),
+    (b"login", b'p', false, None),
+    (b"redis-cli", b'a', false, None),
+    (b"ldap", b'w', false, None),
+    (b"openssl", b'k', false, None),
     // Cookies, or the name of a file with them.
-    (b"curl", COOKIES, false),
-    (b"zip", b'P', true),
-    (b"zip", b'P', false),
-    (b"unzip", b'P', true),
-    (b"unzip", b'P', false),
-    (b"7z", b'p', true),
+    (b"curl", b'b', false, Some(b'=')),
+    // Users, who may have a password.
+    (b"curl", b'u', true, Some(b':')),
+    (b"lftp", b'u', false, Some(b',')),
+    (b"smbclient", b'U', false, Some(b'%')),
+    (b"sqlcmd", b'P', false, None),
+    (b"sqlcmd", b'P', true, None),
+    (b"zip", b'P', true, None),
+    (b"zip", b'P', false, None),
+    (b"unzip", b'P', true, None),
+    (b"unzip", b'P', false, None),
+    (b"7z", b'p', true, None),
 ];
-
-const COOKIES: u8 = b'b';
 
 /// Programs whose first argument is a user, a slash and a password: `sqlplus scott/tiger@db`.
 const LOGINS: [&[u8]; 4] = [b"sqlplus", b"sqlldr", b"expdp", b"impdp"];
@@ -39,30 +43,28 @@ const LOGINS: [&[u8]; 4] = [b"sqlplus", b"sqlldr", b"expdp", b"impdp"];
 pub(super) fn flagged(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let (letter, behind) = (*bytes.get(at + 1)?, *bytes.get(at + 2)?);
     let begins = at == 0 || b" \t\"'`".contains(&bytes[at - 1]);
-    if !begins || !PASSWORD_FLAGS.iter().any(|(_, flag, _)| *flag == letter) {
+    if !begins || !PASSWORD_FLAGS.iter().any(|row| row.1 == letter) {
         return None;
     }
     let listed = listed(bytes, &(at..at + 2));
     let is_joined = listed.is_none() && !b" \t=".contains(&behind);
-    let is_one = |(_, flag, joined): &(&[u8], u8, bool)| *flag == letter && *joined == is_joined;
     let before = &bytes[at.saturating_sub(COMMAND_BYTES_MAX)..at];
     let command = before.rsplit(|byte| b"\n;|&".contains(byte)).next()?;
     let mut words = command.split(|byte| b" \t\"'`/".contains(byte));
-    let takes = |word: &[u8]| {
-        let mut rows = PASSWORD_FLAGS.iter().filter(|row| is_one(row));
-        rows.any(|(program, ..)| word.starts_with(program))
-    };
-    if !words.any(takes) {
-        return None;
-    }
+    let (.., sign) = words.find_map(|word| {
+        let mut rows = PASSWORD_FLAGS.iter();
+        rows.find(|(program, flag, joined, _)| {
+            *flag == letter && *joined == is_joined && word.starts_with(program)
+        })
+    })?;
     let from = listed.unwrap_or_else(|| skip(bytes, at + 2, b" \t="));
     let value = match Quote::at(bytes, from) {
         Some(quote) => quoted(bytes, from, quote)?,
         None if !is_joined && bytes.get(from) == Some(&b'-') => return None,
         None => from..words_end(bytes, from),
     };
-    let is_file = letter == COOKIES && !bytes[value.clone()].contains(&b'=');
-    (!value.is_empty() && !is_file).then_some(value)
+    let is_other = sign.is_some_and(|sign| !bytes[value.clone()].contains(&sign));
+    (!value.is_empty() && !is_other).then_some(value)
 }
 
 /// Whether a program is one of [`LOGINS`].
@@ -110,11 +112,25 @@ enum Next {
     Anything,
     /// It is a secret.
     Secret,
-    Cookies,
+    /// It is one if it has this sign.
+    SecretWith(u8),
     /// It may be a user with a password, behind a colon.
     User,
     /// It may be a user with a password, behind a slash.
     Login,
+}
+
+impl Next {
+    /// Whether an argument of which this is known is a secret or holds one.
+    fn is_in(self, argument: &[u8]) -> bool {
+        match self {
+            Self::Anything => false,
+            Self::Secret => argument != b"-",
+            Self::SecretWith(sign) => argument.contains(&sign),
+            Self::User => has_password(argument),
+            Self::Login => argument.iter().position(|byte| *byte == b'/') > Some(0),
+        }
+    }
 }
 
 impl Arguments {
@@ -128,15 +144,9 @@ impl Arguments {
             if is_login && self.next == Next::Anything {
                 self.next = Next::Login;
             }
-            return !behind.is_empty() && self.takes(*letter, true);
+            return !behind.is_empty() && self.taken(*letter, true).is_in(behind);
         }
-        let holds = match mem::take(&mut self.next) {
-            Next::Anything => false,
-            Next::Secret => !argument.starts_with(b"-"),
-            Next::Cookies => argument.contains(&b'='),
-            Next::User => has_password(argument),
-            Next::Login => argument.iter().position(|byte| *byte == b'/') > Some(0),
-        };
+        let holds = mem::take(&mut self.next).is_in(argument);
         self.note_program(argument);
         holds
     }
@@ -144,26 +154,24 @@ impl Arguments {
     fn behind_flag(&self, flag: &[u8], letter: u8) -> Next {
         if !flag.contains(&b'=') && names::is_secret(flag) {
             Next::Secret
-        } else if flag.len() == 2 && self.takes(letter, false) {
-            if letter == COOKIES {
-                Next::Cookies
-            } else {
-                Next::Secret
-            }
-        } else if is_user_flag(flag) {
-            Next::User
         } else {
-            Next::Anything
+            match self.taken(letter, false) {
+                Next::Anything if is_user_flag(flag) => Next::User,
+                next if flag.len() == 2 => next,
+                _ => Next::Anything,
+            }
         }
     }
 
-    /// Whether a program that was named takes a password behind this flag, and whether as a part of the same argument.
-    fn takes(&self, letter: u8, joined: bool) -> bool {
+    /// What a program that was named takes behind this flag, in the same argument or in the next one.
+    fn taken(&self, letter: u8, joined: bool) -> Next {
         let mut rows = PASSWORD_FLAGS.iter().enumerate();
-        self.rows != 0
-            && rows.any(|(row, (_, flag, is_joined))| {
-                self.rows & (1 << row) != 0 && (*flag, *is_joined) == (letter, joined)
-            })
+        let taken = rows.find(|(row, (_, flag, is_joined, _))| {
+            self.rows & (1 << row) != 0 && (*flag, *is_joined) == (letter, joined)
+        });
+        taken.map_or(Next::Anything, |(_, (.., sign))| {
+            sign.map_or(Next::Secret, Next::SecretWith)
+        })
     }
 
     /// A whole command in one argument is a text of its own, and names no program of the list's.
