@@ -47,7 +47,7 @@ fn call(run: &str, n: u32) -> Value {
 #[test]
 fn long_names_are_told_apart() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let daemon = Daemon::start_unhurried(data.path(), &["--profile", "agentium"]);
     let agent = "agent-".repeat(40);
     for number in 0..5 {
         let tool = format!("{}{number}", "search".repeat(40));
@@ -69,7 +69,7 @@ fn long_names_are_told_apart() {
 #[test]
 fn the_fourth_call_is_answered() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let daemon = Daemon::start_unhurried(data.path(), &["--profile", "agentium"]);
     for _ in 0..3 {
         assert_eq!(
             check(&daemon, &call("r", 1)),
@@ -148,7 +148,7 @@ const WRONG: [(&str, &str, &str); 18] = [
 #[test]
 fn what_is_wrong_is_named() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(data.path());
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
     // In some programs ids are numbers.
     check(&daemon, &json!({"run_id": 7, "tool": "t"}));
     assert_eq!(daemon.get("/v1/runs/7").0, 200);
@@ -186,7 +186,7 @@ fn what_is_wrong_is_named() {
 #[test]
 fn a_session_answers_in_order() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let daemon = Daemon::start_unhurried(data.path(), &["--profile", "agentium"]);
     let check = |tool: &str| {
         v1::session_request::Kind::Check(v1::CheckToolCallRequest {
             run_id: "r".into(),
@@ -306,7 +306,7 @@ pub(crate) fn send(daemon: &Daemon, spans: &[Export]) {
 #[test]
 fn a_guarded_call_and_its_span_are_one() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let daemon = Daemon::start_unhurried(data.path(), &["--profile", "agentium"]);
     for (run, with_ids) in [("with", true), ("without", false)] {
         let mut spans = Vec::new();
         for n in 0..3_u64 {
@@ -342,7 +342,7 @@ fn a_guarded_call_and_its_span_are_one() {
 #[test]
 fn what_a_nudge_threatens_is_done() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(data.path());
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
     for (run, result, next) in [
         ("found", "Paris is the capital of France.", "SKIP"),
         ("done", "ok", "NUDGE"),
@@ -371,7 +371,11 @@ fn what_a_nudge_threatens_is_done() {
 fn limits_of_tools_are_kept() {
     let (data, settings) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let config = settings.path().join("eddy.yaml");
-    std::fs::write(&config, "tools: {search: {limit: 2}}\n").unwrap();
+    std::fs::write(
+        &config,
+        "tools: {search: {limit: 2}}\nguard: {deadline_ms: 10000}\n",
+    )
+    .unwrap();
     let config = config.display().to_string();
     let daemon = Daemon::start_with(data.path(), free_port(), &["--config", &config]);
     for turn in ["first", "second"] {
@@ -398,7 +402,7 @@ fn limits_of_tools_are_kept() {
 #[test]
 fn what_the_guard_says_is_no_news() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(data.path());
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
     for (run, with_ids) in [("with", true), ("without", false)] {
         let mut verdicts = Vec::new();
         for n in 0..6_u64 {
@@ -439,7 +443,7 @@ fn what_the_guard_says_is_no_news() {
 #[test]
 fn the_guard_and_the_stream_see_each_other() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let daemon = Daemon::start_unhurried(data.path(), &["--profile", "agentium"]);
     let spans: Vec<Export> = (1..4)
         .map(|n| span("a", 1, n, None, (now_ns(), now_ns())))
         .collect();
@@ -466,7 +470,7 @@ fn the_guard_and_the_stream_see_each_other() {
 #[test]
 fn a_clock_that_is_ahead_moves_no_question() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(data.path());
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
     for (run, has_ids, id) in [("named", true, 10_000), ("unnamed", false, 20_000)] {
         let ahead = now_ns() + 300_000_000_000;
         let times = (ahead, ahead + 1_000_000);
@@ -502,7 +506,7 @@ fn a_clock_that_is_ahead_moves_no_question() {
 #[test]
 fn clocks_that_differ_hide_no_loop() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(data.path());
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
     let seconds = [0_i64, 2, -2, 5, -5, 90, -90];
     let cases = seconds.map(|skew| [(skew, false), (skew, true)]);
     for (place, (skew, reports)) in cases.into_iter().flatten().enumerate() {
@@ -542,7 +546,7 @@ fn clocks_that_differ_hide_no_loop() {
 #[test]
 fn questions_without_results() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let daemon = Daemon::start_unhurried(data.path(), &["--profile", "agentium"]);
     let mut question = call("r", 1);
     question["call_id"] = json!("one");
     for _ in 0..6 {
@@ -575,7 +579,7 @@ fn questions_without_results() {
 #[test]
 fn a_lost_answer_comes_again() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(data.path());
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
     let mut answers = Vec::new();
     for n in 1..=5 {
         let mut told = call("r", 1);
@@ -613,7 +617,11 @@ fn what_is_only_observed_is_told_as_such() {
     let config = directory.path().join("eddy.yaml");
     let data = directory.path().join("data");
     let start = |mode: &str| {
-        std::fs::write(&config, format!("guard: {{mode: {mode}}}\n")).unwrap();
+        std::fs::write(
+            &config,
+            format!("guard: {{mode: {mode}, deadline_ms: 10000}}\n"),
+        )
+        .unwrap();
         let path = config.to_string_lossy();
         Daemon::start_with(&data, free_port(), &["--config", &path])
     };
@@ -669,7 +677,7 @@ fn what_is_only_observed_is_told_as_such() {
 #[test]
 fn what_only_the_guard_was_told_is_explained() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let daemon = Daemon::start_unhurried(data.path(), &["--profile", "agentium"]);
     for _ in 0..4 {
         check(&daemon, &call("r", 1));
     }
@@ -693,7 +701,7 @@ fn what_only_the_guard_was_told_is_explained() {
 fn the_journal_keeps_what_was_asked() {
     let data = tempfile::tempdir().unwrap();
     let arguments = ["--profile", "attocode"];
-    let daemon = Daemon::start_with(data.path(), free_port(), &arguments);
+    let daemon = Daemon::start_unhurried(data.path(), &arguments);
     for n in 1..=8 {
         let answer = check(&daemon, &call("r", 1));
         let expected = match n {
@@ -711,7 +719,7 @@ fn the_journal_keeps_what_was_asked() {
     }
     let (_, before) = daemon.get("/v1/runs/r");
     daemon.kill_9();
-    let daemon = Daemon::start_with(data.path(), free_port(), &arguments);
+    let daemon = Daemon::start_unhurried(data.path(), &arguments);
     let (_, after) = daemon.get("/v1/runs/r");
     assert_eq!(before, after);
     assert_eq!(after["skipped_calls"], json!(2));
@@ -727,7 +735,9 @@ fn agents_keep_their_profiles() {
     let config = directory.path().join("eddy.yaml");
     let data = directory.path().join("data");
     let under = |profile: &str| {
-        let text = format!("detectors: {{profile: attocode, profiles: {{'*@a': {profile}}}}}\n");
+        let text = format!(
+            "detectors: {{profile: attocode, profiles: {{'*@a': {profile}}}}}\nguard: {{deadline_ms: 10000}}\n"
+        );
         std::fs::write(&config, text).unwrap();
     };
     let start = || {
@@ -793,7 +803,7 @@ fn agents_keep_their_profiles() {
 fn mutated_requests_are_answered() {
     const REQUESTS: usize = 10_000;
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(data.path());
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
     let bodies = [
         (
             "check",
@@ -869,7 +879,7 @@ fn mutated_requests_are_answered() {
 #[test]
 fn scripts_ask_by_command() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agent-runtime"]);
+    let daemon = Daemon::start_unhurried(data.path(), &["--profile", "agent-runtime"]);
     let guard = |api: &str, arguments: &[&str]| {
         let output = eddy()
             .arg("guard")
@@ -937,7 +947,7 @@ fn scripts_ask_by_command() {
 fn verdicts_are_log_records() {
     let collector = Collector::start();
     let (_directory, daemon) = super::access::configured(&format!(
-        "detectors: {{profile: agentium}}\nexporters: {{otlp_logs: {{endpoint: 'http://{}'}}}}\n",
+        "detectors: {{profile: agentium}}\nguard: {{deadline_ms: 10000}}\nexporters: {{otlp_logs: {{endpoint: 'http://{}'}}}}\n",
         collector.address
     ));
     for number in 1..=5 {
@@ -965,9 +975,9 @@ fn verdicts_are_log_records() {
 #[test]
 fn lost_verdicts_do_not_fill_the_log() {
     let data = tempfile::tempdir().unwrap();
-    let other = Daemon::start(data.path());
+    let other = Daemon::start_unhurried(data.path(), &[]);
     let (_directory, mut daemon) = super::access::configured(&format!(
-        "detectors: {{profile: agentium}}\nexporters: {{otlp_logs: {{endpoint: 'http://{}'}}}}\n",
+        "detectors: {{profile: agentium}}\nguard: {{deadline_ms: 10000}}\nexporters: {{otlp_logs: {{endpoint: 'http://{}'}}}}\n",
         other.api
     ));
     for _ in 0..30 {
@@ -1051,7 +1061,7 @@ async fn answered(mut channel: Channel, uri: String, bytes: Vec<u8>) -> String {
 #[test]
 fn mutated_frames_are_answered() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(data.path());
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
     let requests = framed_requests();
     let corpus = corpus(
         "guard",

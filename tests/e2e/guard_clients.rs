@@ -382,7 +382,7 @@ fn a_script_goes_on_whatever_happens() {
 #[test]
 fn a_script_may_say_anything() {
     let data = tempfile::tempdir().expect("a directory");
-    let daemon = Daemon::start(data.path());
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
     let api = daemon.api.to_string();
     let call = ["--run", "-r", "--tool", "sh", "--api", &api];
     let long = "-".repeat(300 << 10);
@@ -495,7 +495,7 @@ fn a_daemon_that_has_stopped_holds_up_one_call() {
 #[test]
 fn what_the_proxy_adds_to_changes_nothing_else() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let daemon = Daemon::start(data.path());
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
     let api = daemon.api.to_string();
     let id = "12345678901234567890123";
     for (tool, before, after) in [
@@ -540,7 +540,7 @@ fn what_the_proxy_adds_to_changes_nothing_else() {
 #[test]
 fn what_is_too_long_is_told_by_its_hash() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let daemon = Daemon::start(data.path());
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
     let api = daemon.api.to_string();
     for (run, nth, skipped) in [("same", "", 1), ("other", "-'$i'", 0)] {
         let server = format!(
@@ -626,7 +626,7 @@ impl Drop for Talk {
 #[test]
 fn hooks_refuse_in_the_form_of_the_program() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let daemon = Daemon::start_unhurried(data.path(), &["--profile", "agentium"]);
     let api = daemon.api.to_string();
     let refusal = |program: &str, said: &Value| match program {
         "gemini-cli" => said["decision"].clone(),
@@ -672,7 +672,7 @@ fn nudges_wait_beside_the_daemons_directory() {
     use std::os::unix::fs::MetadataExt as _;
     let state = tempfile::tempdir().expect("a temporary directory");
     let data = state.path().join("eddy");
-    let daemon = Daemon::start(&data);
+    let daemon = Daemon::start_unhurried(&data, &[]);
     let tell = |event: &str, nth: u32| {
         let told = json!({
             "session_id": "s", "hook_event_name": event, "tool_name": "search",
@@ -702,7 +702,7 @@ fn nudges_wait_beside_the_daemons_directory() {
     let nudge = said.pop().expect("what was said last");
     assert!(nudge.contains("additionalContext"), "{said:?} {nudge}");
     drop(daemon);
-    Daemon::start(&data);
+    Daemon::start_unhurried(&data, &[]);
 }
 
 /// Given calls that bring the same short answer each time, the fourth is refused, asked over HTTP as by a hook; where the words say
@@ -710,7 +710,7 @@ fn nudges_wait_beside_the_daemons_directory() {
 #[test]
 fn short_answers_are_answers() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let daemon = Daemon::start_with(data.path(), free_port(), &[]);
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
     let api = daemon.api.to_string();
     let refused = |tool: &str, arguments: Value, result: Value| {
         let asked =
@@ -794,7 +794,7 @@ fn short_answers_are_answers() {
 #[test]
 fn the_example_is_led_out() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let daemon = Daemon::start_with(data.path(), free_port(), &[]);
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
     let made = runtime().block_on(example::calls_made(&daemon.api.to_string()));
     assert_eq!(made.expect("the guard answers"), 3);
 }
@@ -805,7 +805,7 @@ fn the_example_is_led_out() {
 #[test]
 fn the_proxy_answers_refused_calls() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let daemon = Daemon::start_unhurried(data.path(), &["--profile", "agentium"]);
     let call = |id: u32| {
         format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"ls","arguments":{{}}}}}}"#
@@ -853,7 +853,7 @@ fn the_proxy_answers_refused_calls() {
 #[test]
 fn the_proxy_guards_each_call_of_a_batch() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let daemon = Daemon::start_unhurried(data.path(), &["--profile", "agentium"]);
     let call = |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "ls", "arguments": {}}});
     let answer = |id: u32| json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": "a"}]}});
     let answers = json!([answer(0), answer(1), answer(2)]);
@@ -886,7 +886,7 @@ fn the_proxy_guards_each_call_of_a_batch() {
 #[test]
 fn a_call_that_asks_for_input_is_one_call() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let daemon = Daemon::start_unhurried(data.path(), &["--profile", "agentium"]);
     let call = |id: u32, more: &str| {
         format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"ls","arguments":{{}}{more}}}}}"#
@@ -909,7 +909,7 @@ fn a_call_that_asks_for_input_is_one_call() {
 #[test]
 fn the_client_goes_on_without_a_daemon() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let daemon = Daemon::start_unhurried(data.path(), &["--profile", "agentium"]);
     let call = || CheckToolCallRequest {
         run_id: "r".into(),
         tool: "search".into(),

@@ -134,6 +134,13 @@ impl Daemon {
         Self::start_as(eddy(), data, grpc, arguments)
     }
 
+    /// Starts one whose guard has seconds for an answer, where it matters which one it is and not how soon it comes.
+    pub(crate) fn start_unhurried(data: &Path, arguments: &[&str]) -> Self {
+        let config = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/unhurried.yaml");
+        let arguments = [&["--config", config], arguments].concat();
+        Self::start_with(data, free_port(), &arguments)
+    }
+
     /// Starts one that may write files of so many blocks.
     pub(crate) fn start_limited(data: &Path, blocks: &str) -> Self {
         let limit = format!("ulimit -S -f {blocks}");
