@@ -22,6 +22,8 @@ pub struct Explanation {
     pub sameness: &'static str,
     /// Length of the longest step that the warning counts, where its rule measures that; else 0.
     pub longest_ns: u64,
+    /// The agent that its calls name themselves: entries of the policy fit by that alone.
+    pub own_agent: Option<Text>,
 }
 
 /// One event.
@@ -66,6 +68,7 @@ impl RunState {
             events,
             sameness: sameness(warning.rule),
             longest_ns: kept.proof.longest_ns,
+            own_agent: kept.agent.clone(),
             warning,
         })
     }

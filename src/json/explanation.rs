@@ -78,9 +78,10 @@ impl ExplanationJson {
             warning,
             events,
             sameness,
-            longest_ns,
+            own_agent,
+            ..
         } = explanation;
-        let (tool, agent) = (warning.tool.as_ref(), warning.agent.as_ref());
+        let (tool, agent) = (warning.tool.as_ref(), own_agent.as_ref());
         let own = policy.of_warning(warning.rule, tool, agent);
         let section = Section::of(policy, own);
         let settings = settings_of(warning.rule, own, &section);
@@ -92,7 +93,7 @@ impl ExplanationJson {
             samples: None,
             sameness: (*sameness).to_owned(),
             profile: own.profile.clone(),
-            silence: silence(warning, *longest_ns, own, &settings, &section),
+            silence: silence(explanation, own, &settings, &section),
             settings,
         }
     }
@@ -203,16 +204,16 @@ fn letter(place: usize) -> String {
 
 /// What would silence a warning, the narrowest first.
 fn silence(
-    warning: &Warning,
-    longest_ns: u64,
+    explanation: &Explanation,
     policy: &Policy,
     settings: &Map<String, Value>,
     section: &Section<'_>,
 ) -> Vec<SilenceJson> {
+    let warning = &explanation.warning;
     let (rule, whom) = (warning.rule.name(), section.whom());
     let tool = warning.tool.as_ref();
-    let mut ways = tool.map_or(Vec::new(), |tool| silence_of_tool(warning, tool));
-    ways.extend(limits(warning, longest_ns, section));
+    let mut ways = tool.map_or(Vec::new(), |tool| silence_of_tool(explanation, tool));
+    ways.extend(limits(warning, explanation.longest_ns, section));
     let most = |setting: &str| policy.rules.most(warning.rule, setting);
     if let Some(counts) = counts(settings, warning.count + 1, most) {
         ways.push(SilenceJson {
@@ -252,10 +253,15 @@ fn limits(warning: &Warning, longest_ns: u64, section: &Section<'_>) -> Option<S
 }
 
 /// What may be said of the tool that is warned of.
-fn silence_of_tool(warning: &Warning, tool: &str) -> Vec<SilenceJson> {
-    let (name, whose) = match &warning.agent {
-        Some(agent) if !agent.is_empty() => (format!("{tool}@{agent}"), " by this agent"),
-        _ => (tool.to_owned(), ""),
+fn silence_of_tool(explanation: &Explanation, tool: &str) -> Vec<SilenceJson> {
+    let warning = &explanation.warning;
+    let (name, whose) = match &explanation.own_agent {
+        Some(agent) if !agent.is_empty() => (entry_name(tool, Some(agent)), " by this agent"),
+        _ if warning.agent.is_some() => (
+            entry_name(tool, None),
+            " by any agent (they name none themselves, so that no entry `TOOL@AGENT` fits them)",
+        ),
+        _ => (entry_name(tool, None), ""),
     };
     let others = if name.contains('*') {
         "; `*` stands for any text, so that others may fit, too"
@@ -289,6 +295,13 @@ fn silence_of_tool(warning: &Warning, tool: &str) -> Vec<SilenceJson> {
         )),
     }
     ways
+}
+
+/// What an entry of the configuration is called. An `@` of a name itself would part the two.
+fn entry_name(tool: &str, agent: Option<&str>) -> String {
+    let names = [Some(tool), agent].into_iter().flatten();
+    let names: Vec<_> = names.map(|name| name.replace('@', "*")).collect();
+    names.join("@")
 }
 
 /// A name as a key of YAML, in quotes, with what cannot be seen in digits: what is shown is what is to be written.

@@ -1,6 +1,7 @@
 //! `eddy explain`: what it says of a warning holds.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -73,6 +74,68 @@ fn what_would_silence_a_warning_does() {
             for way in ways {
                 let config = way["config"].as_str().expect("YAML");
                 assert!(page.contains(config), "{config}\n{page}");
+                let answer = checked(config, &events);
+                let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+                let left = warnings.iter().any(|warning| warning["id"] == *id);
+                assert!(!left, "{config}: {answer:#}");
+            }
+        }
+    }
+}
+
+/// Given recordings of all frameworks, whose calls name an agent or do not, each way that is named silences the warning.
+#[test]
+fn recorded_warnings_can_be_silenced() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
+    let config = tempfile::NamedTempFile::new().expect("a temporary file");
+    let config_path = config.path().to_str().expect("UTF-8");
+    let mut tried = 0;
+    for file in std::fs::read_dir(directory).expect("recordings") {
+        let file = file.expect("a recording").path();
+        let file = file.to_str().expect("UTF-8");
+        if !file.ends_with("-exact-loop.otlp.binpb") {
+            continue;
+        }
+        let answer = eddy(&["check", "--json", file]);
+        let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+        // The widest ways are the same everywhere, and tried above.
+        for warning in warnings.iter().take(1) {
+            let id = warning["id"].as_str().expect("an id");
+            let explanation = eddy(&["explain", "--json", id, file]);
+            let ways = explanation["silence"].as_array().expect("ways");
+            for way in &ways[..ways.len() - 1] {
+                let text = way["config"].as_str().expect("YAML");
+                std::fs::write(&config, text).expect("it can be written");
+                let answer = eddy(&["check", "--json", "--config", config_path, file]);
+                let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+                let left = warnings.iter().any(|warning| warning["id"] == id);
+                assert!(!left, "{file}: {text}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 60, "{tried}");
+}
+
+/// Given names with an `@` of their own, what is named to silence a warning is taken, and silences it.
+#[test]
+fn names_with_an_at_can_be_silenced() {
+    for (tool, agent) in [
+        ("@scope/search", None),
+        ("a@b", None),
+        ("search", Some("@bob")),
+    ] {
+        let events: Vec<_> = (0..5)
+            .map(|_| {
+                let mut event = call(tool, "x", "the same");
+                event["agent"] = json!(agent);
+                event
+            })
+            .collect();
+        for (explanation, _) in explained(&events) {
+            let id = &explanation["warning"]["id"];
+            for way in explanation["silence"].as_array().expect("ways") {
+                let config = way["config"].as_str().expect("YAML");
                 let answer = checked(config, &events);
                 let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
                 let left = warnings.iter().any(|warning| warning["id"] == *id);
