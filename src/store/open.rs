@@ -102,11 +102,11 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> 
     let path = dir.join(DATABASE);
     let is_ours = is_said || path.join(JOURNAL).is_dir();
     let is_new = !is_said || !path.join(LOG).is_file();
-    let (db, rebuilt) = match open_sound(dir, is_ours, options) {
+    let (db, rebuilt) = match open_sound(dir, is_said, options) {
         Err(StoreError::Damaged { reason, .. }) if is_ours => {
             tracing::info!(dir = %dir.display(), reason, "the database cannot be used; another one is made");
             let rebuilt = rebuild::rebuild(dir, reason, options)?;
-            (open_sound(dir, is_ours, options)?, Some(rebuilt))
+            (open_sound(dir, is_said, options)?, Some(rebuilt))
         }
         opened => (opened?, None),
     };
@@ -117,8 +117,9 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> 
     if is_new || rebuilt.is_some() {
         fs::create_dir_all(path.join(JOURNAL))
             .map_err(|error| StoreError::io("cannot make a directory in", &path, error))?;
-        say_format(dir)?;
+        // Only once the rest is there for good: a directory that says its format has been in use.
         sync_new(dir, &path)?;
+        say_format(dir)?;
     }
     Ok(Opened {
         db,
@@ -129,10 +130,14 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> 
 }
 
 /// Opens the database if it is sound, as far as that can be seen; all of it is looked at where it was in doubt before.
-fn open_sound(dir: &Path, is_ours: bool, options: &Options) -> Result<Database, StoreError> {
+fn open_sound(dir: &Path, is_said: bool, options: &Options) -> Result<Database, StoreError> {
     let path = dir.join(DATABASE);
-    let had_content = path.exists() || !snapshot::list(&snapshot::dir_of(dir))?.is_empty();
-    let is_filled = is_ours && had_content;
+    let is_ours = is_said || path.join(JOURNAL).is_dir();
+    let has_content = || -> Result<_, StoreError> {
+        Ok(path.exists() || !snapshot::list(&snapshot::dir_of(dir))?.is_empty())
+    };
+    // What has been in use held something, even where all of that is gone.
+    let is_filled = is_said || (is_ours && has_content()?);
     if is_filled && !path.join(LOG).is_file() {
         return Err(damaged(dir, "the database is not there"));
     }
@@ -252,6 +257,8 @@ pub(super) fn says_format(dir: &Path) -> Result<bool, StoreError> {
 pub(super) fn say_format(dir: &Path) -> Result<(), StoreError> {
     let path = dir.join(FORMAT);
     fs::write(&path, format!("{FORMAT_SIGN}{SCHEMA_KNOWN}\n"))
+        .and_then(|()| File::open(&path)?.sync_all())
+        .and_then(|()| sync_dir(dir))
         .map_err(|error| StoreError::io("cannot write", path, error))
 }
 
@@ -423,12 +430,7 @@ fn open_log(path: &Path) -> Result<File, StoreError> {
 
 /// Makes a new store's files and their names durable, which sled leaves to the system.
 fn sync_new(dir: &Path, database: &Path) -> Result<(), StoreError> {
-    let files = [
-        database.join(LOG),
-        database.join(CONFIGURATION),
-        dir.join(FORMAT),
-    ];
-    for path in files {
+    for path in [database.join(LOG), database.join(CONFIGURATION)] {
         File::open(&path)
             .and_then(|file| file.sync_all())
             .map_err(|error| StoreError::io("cannot sync", path, error))?;

@@ -55,6 +55,8 @@ pub(super) struct Rebuilt {
     pub(super) snapshot_ms: Option<u64>,
     /// There were snapshots, whole or not: something had been committed.
     pub(super) had_snapshots: bool,
+    /// There was a directory for it.
+    pub(super) had_directory: bool,
     /// The journal has a file.
     pub(super) has_journal: bool,
     /// In a copy, the position behind the last that it had when it was made; else 0.
@@ -86,7 +88,7 @@ impl Rebuilt {
 
     /// Whether something may have been committed.
     fn had_something(&self) -> bool {
-        self.had_snapshots || self.set_aside.is_some()
+        self.had_snapshots || self.set_aside.is_some() || !self.had_directory
     }
 
     fn loss(&self, lost_records: u64, position: u64) -> Option<String> {
@@ -212,6 +214,7 @@ pub(super) fn rebuild(
     let refused = |error| StoreError::io("cannot make a new database in", dir, error);
     let snapshots = snapshot::dir_of(dir);
     let had_snapshots = !snapshot::list(&snapshots)?.is_empty();
+    let had_directory = dir.join(DATABASE).exists();
     let snapshot = snapshot::newest_whole(&snapshots)?;
     fs::create_dir_all(fresh.join(JOURNAL)).map_err(refused)?;
     let made = fill(
@@ -234,6 +237,7 @@ pub(super) fn rebuild(
         reason,
         snapshot_ms: snapshot.as_ref().map(|(head, _)| head.at_ms),
         had_snapshots,
+        had_directory,
         has_journal,
         copied_until: copied_until(dir),
         start: snapshot.map_or(0, |(head, _)| head.start),

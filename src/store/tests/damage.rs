@@ -290,6 +290,19 @@ async fn without_a_snapshot_the_journal_is_what_there_is() {
     commit(&store, 1).await;
 }
 
+/// Given a store of which nothing is left but what says its format, the loss is told: it is not taken for a new one.
+#[tokio::test]
+async fn what_is_gone_is_told() {
+    let (dir, _) = filled(&options()).await;
+    fs::remove_dir_all(database(dir.path())).unwrap();
+    let store = open(dir.path());
+    let loss = store.mended().expect("it is noticed").told_loss();
+    assert!(loss.ends_with("all that was there is lost"), "{loss}");
+    commit(&store, 1).await;
+    store.close().await.unwrap();
+    assert!(open(dir.path()).mended().is_none());
+}
+
 /// Given a journal whose first files were given up, the loss is told in commits, and cursors go on where they were.
 #[tokio::test]
 async fn a_loss_is_told() {
