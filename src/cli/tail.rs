@@ -11,6 +11,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use tokio::time::timeout;
 
 use super::client::{ApiArgs, Client, Unanswered};
 use super::failure::{Failure, answer, remark};
@@ -22,6 +23,10 @@ use crate::render::text::Look;
 
 /// Between two attempts to find a daemon again.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
+
+/// Longest silence of a stream, in which the daemon says something every 15 seconds: beyond that nobody is behind it any more,
+/// as behind a proxy that has lost its daemon.
+const SILENCE_MAX: Duration = Duration::from_secs(40);
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct TailArgs {
@@ -53,7 +58,28 @@ pub(super) fn run(args: &TailArgs) -> Result<(), Failure> {
         json: args.json,
         feed: Feed::new(Look::of(&io::stdout()), args.api.flags()?, SystemTime::now),
     };
-    blocking(follow(args, &mut reader))
+    blocking(async {
+        tokio::select! {
+            followed = follow(args, &mut reader) => followed,
+            () = nobody_reads() => Err(Failure::ReaderGone),
+        }
+    })
+}
+
+/// Resolves when nobody reads the output any more, as when `head -1` has its line: there may be no other for long. Never where the
+/// system does not tell, as of a file.
+async fn nobody_reads() {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd as _;
+        use tokio::net::unix::pipe::Sender;
+        let output = io::stdout().as_fd().try_clone_to_owned();
+        if let Ok(output) = output.and_then(Sender::from_owned_fd_unchecked) {
+            let _ = output.ready(tokio::io::Interest::ERROR).await;
+            return;
+        }
+    }
+    std::future::pending::<()>().await;
 }
 
 /// Follows until the reader of the output goes away, or the daemon refuses. A daemon that is not there in the beginning, or
@@ -77,12 +103,17 @@ async fn follow(args: &TailArgs, reader: &mut Reader) -> Result<(), Failure> {
                 }
                 connected_once = true;
                 let mut events = Events::default();
-                while let Ok(Some(bytes)) = response.chunk().await {
-                    for event in events.push(&bytes) {
-                        reader.show(&event)?;
+                loop {
+                    match timeout(SILENCE_MAX, response.chunk()).await {
+                        Ok(Ok(Some(bytes))) => {
+                            for event in events.push(&bytes) {
+                                reader.show(&event)?;
+                            }
+                        }
+                        Ok(_) => break None,
+                        Err(_) => break Some("The daemon is not heard any more; asking it anew."),
                     }
                 }
-                None
             }
             Err(Unanswered::Unreachable(_)) if connected_once => {
                 Some("The daemon has gone; waiting for it to come back.")
@@ -229,10 +260,66 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
+    use tokio::time::Instant;
 
     use super::*;
+
+    fn tail_of(listener: &TcpListener, token_file: Option<PathBuf>) -> (TailArgs, Reader) {
+        let args = TailArgs {
+            after: None,
+            min_severity: None,
+            run: None,
+            json: false,
+            api: ApiArgs {
+                api: listener.local_addr().unwrap().to_string(),
+                token_file,
+                ca_file: None,
+                cert_file: None,
+                key_file: None,
+            },
+        };
+        let reader = Reader {
+            cursor: None,
+            json: false,
+            feed: Feed::new(Look::of(&io::stdout()), String::new(), SystemTime::now),
+        };
+        (args, reader)
+    }
+
+    /// Given a stream that falls silent and stays open, another one is asked for, from where this one was.
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_stream_is_left() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (args, mut reader) = tail_of(&listener, None);
+        let daemon = async {
+            let (mut asked, mut peers) = (Vec::new(), Vec::new());
+            for answer in [
+                "200 OK\r\n\r\nid: 7\n\n",
+                "400 Bad Request\r\n\r\n{\"error\": \"ahead\"}",
+                "400 Bad Request\r\nconnection: close\r\n\r\n{\"error\": \"enough\"}",
+            ] {
+                let (mut peer, _) = listener.accept().await.unwrap();
+                let mut request = [0; 1024];
+                let length = peer.read(&mut request).await.unwrap();
+                asked.push(String::from_utf8_lossy(&request[..length]).into_owned());
+                let answer = format!("HTTP/1.1 {answer}");
+                peer.write_all(answer.as_bytes()).await.unwrap();
+                if answer.contains("200 OK") {
+                    peers.push(peer);
+                }
+            }
+            asked
+        };
+        let began = Instant::now();
+        let (ended, asked) = tokio::join!(follow(&args, &mut reader), daemon);
+        assert_eq!(ended.unwrap_err().to_string(), "enough");
+        assert!(asked[1].contains("cursor=7 "), "{asked:?}");
+        assert!((SILENCE_MAX..2 * SILENCE_MAX).contains(&began.elapsed()));
+    }
 
     /// Given a token that follows another one in its file, a tail that is cut off goes on with the new one, where it was;
     /// where the daemon does not know that place any more, it starts over.
@@ -242,24 +329,7 @@ mod tests {
         let file = directory.path().join("token");
         std::fs::write(&file, "one").unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let args = TailArgs {
-            after: None,
-            min_severity: None,
-            run: None,
-            json: false,
-            api: ApiArgs {
-                api: listener.local_addr().unwrap().to_string(),
-                token_file: Some(file.clone()),
-                ca_file: None,
-                cert_file: None,
-                key_file: None,
-            },
-        };
-        let mut reader = Reader {
-            cursor: None,
-            json: false,
-            feed: Feed::new(Look::of(&io::stdout()), String::new(), SystemTime::now),
-        };
+        let (args, mut reader) = tail_of(&listener, Some(file.clone()));
         let daemon = async {
             let mut asked = Vec::new();
             for answer in [

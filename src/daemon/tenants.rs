@@ -191,8 +191,26 @@ impl TenantServices {
 fn without_paths(why: &str, data_dir: &Path) -> String {
     let data_dir = data_dir.to_string_lossy();
     let data_dir = data_dir.trim_end_matches('/');
-    why.replace(&format!("{data_dir}/"), "")
-        .replace(data_dir, "the data directory")
+    let is_around = |sign: char| sign.is_whitespace() || "`'\"():,;".contains(sign);
+    let mut told = String::with_capacity(why.len());
+    let mut rest = why;
+    while let Some(at) = rest.find(data_dir).filter(|_| !data_dir.is_empty()) {
+        let (before, from) = rest.split_at(at);
+        let behind = &from[data_dir.len()..];
+        told.push_str(before);
+        // A short name may be a part of any word.
+        let begins = told.chars().next_back().is_none_or(is_around);
+        if begins && let Some(within) = behind.strip_prefix('/') {
+            rest = within;
+        } else if begins && behind.chars().next().is_none_or(is_around) {
+            told.push_str("the data directory");
+            rest = behind;
+        } else {
+            told.push_str(data_dir);
+            rest = behind;
+        }
+    }
+    told + rest
 }
 
 /// Whether shards take reports, and their store is where it was. Some of the looks see how large it has become, for metrics:
@@ -398,6 +416,39 @@ mod tests {
 
     use super::*;
     use crate::config::Sources;
+
+    /// Given a reason that names files in the data directory, however that is called, they are named without it, and no word is
+    /// spoilt that its name is a part of.
+    #[test]
+    fn reasons_name_no_directory() {
+        for (dir, why, expected) in [
+            ("/a/b", "cannot lock /a/b/LOCK: no", "cannot lock LOCK: no"),
+            (
+                "/a/b/",
+                "the store in /a/b is damaged",
+                "the store in the data directory is damaged",
+            ),
+            (
+                "/a/b",
+                "cannot read `/a/b`: /a/bc/d",
+                "cannot read `the data directory`: /a/bc/d",
+            ),
+            (
+                "o",
+                "cannot lock o/LOCK (os error 30)",
+                "cannot lock LOCK (os error 30)",
+            ),
+            (
+                "data",
+                "the database in data: no data/x",
+                "the database in the data directory: no x",
+            ),
+            (".", "cannot open ./store. No.", "cannot open store. No."),
+            ("/", "cannot open /store", "cannot open /store"),
+        ] {
+            assert_eq!(without_paths(why, Path::new(dir)), expected, "{dir}");
+        }
+    }
 
     /// Given a store on a disk that hangs, whoever opens it anew keeps no thread from others: here the test would have none.
     #[tokio::test]

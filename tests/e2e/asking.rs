@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use super::access::configured;
 use super::kill::calls;
 use super::reload::looping;
-use super::support::{Daemon, PATIENCE, Sender, eddy, free_port, output_of, runtime, until};
+use super::support::{
+    Daemon, PATIENCE, Sender, eddy, free_port, output_of, runtime, to_nobody, until,
+};
 
 /// Given a loop, the API says which events show it, that their arguments and results are equal, which settings decided and what
 /// would silence it; after a kill -9 it says the same. Of a warning that is not there, it says so.
@@ -220,6 +222,17 @@ fn a_recorded_warning_may_be_asked_for_by_its_run() {
         let explained = output_of(eddy().args(["explain", id, "--run", run]).arg(&path));
         assert_eq!(explained.status.code(), Some(code), "{explained:?}");
     }
+}
+
+/// Given a tail whose reader has seen enough, it ends, though no other alert comes.
+#[test]
+fn a_tail_that_nobody_reads_ends() {
+    let data = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(data.path());
+    let api = daemon.api.to_string();
+    let mut tail = eddy();
+    let output = to_nobody(tail.args(["tail", "--json", "--after", "0", "--api", &api]));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
 /// Given a daemon that is heard from, then answers that it cannot for now, and then can again, a tail waits, says so once, and
