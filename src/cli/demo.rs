@@ -19,8 +19,9 @@ use tonic::transport::Channel;
 
 use super::DemoArgs;
 use super::failure::{Failure, answer};
+use super::reload::Hangup;
 use super::running::multithreaded;
-use super::serve::{agents_setting, asked, exports, start, until_stopped};
+use super::serve::{agents_setting, asked, exports, listening, start, until_stopped};
 use crate::config::{self, Flag, Settings, Sources};
 use crate::daemon::Daemon;
 use crate::export::Exporters;
@@ -77,7 +78,15 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let filter = std::env::var(telemetry::FILTER_VARIABLE).ok();
     telemetry::start(settings.logs, filter.as_deref())?;
     multithreaded(async {
-        let mut asked = pin!(asked(&settings)?);
+        let mut hangup = Hangup::listen().map_err(|error| listening(&error))?;
+        let asked = asked(&settings)?;
+        // There is no configuration that could be read again: who closes the terminal is done with it.
+        let mut asked = pin!(async {
+            tokio::select! {
+                () = asked => {}
+                () = hangup.next() => {}
+            }
+        });
         let daemon = start(&settings).await?;
         let look = Look::of(&io::stdout());
         let is_over = tokio::select! {

@@ -145,7 +145,7 @@ impl Hangup {
         signal(SignalKind::hangup()).map(Self)
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         if self.0.recv().await.is_none() {
             std::future::pending::<()>().await;
         }
@@ -161,7 +161,7 @@ impl Hangup {
         Ok(Self)
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         std::future::pending::<()>().await;
     }
 }

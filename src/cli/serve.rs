@@ -51,7 +51,7 @@ pub(super) fn asked(settings: &Settings) -> Result<impl Future<Output = ()>, Fai
     shutdown::asked(settings.shutdown_deadline).map_err(|error| listening(&error))
 }
 
-fn listening(error: &io::Error) -> Failure {
+pub(super) fn listening(error: &io::Error) -> Failure {
     Failure::Other(format!("listening for signals: {error}"))
 }
 

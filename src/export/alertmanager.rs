@@ -320,12 +320,12 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// The run on the API address; empty where that is not known.
+/// The run on the page at the API address, which asks people for a token where one is needed; empty where that address is not known.
 fn run_url(external_url: &str, run_id: &str) -> String {
     if external_url.is_empty() {
         return String::new();
     }
-    let mut url = format!("{external_url}/v1/runs/");
+    let mut url = format!("{external_url}/#run=");
     put_url_part(run_id, &mut url);
     url
 }
@@ -407,7 +407,7 @@ mod tests {
             known.note(&alerts);
             let lines = posted.iter().map(|posted| {
                 let json = serde_json::to_value(posted).expect("JSON");
-                let url = "http://eddy:1/v1/runs/4bf92f3577b34da6a3ce929d0e0e4736";
+                let url = "http://eddy:1/#run=4bf92f3577b34da6a3ce929d0e0e4736";
                 assert_eq!(json["generatorURL"], url);
                 let [starts, ends] = [&json["startsAt"], &json["endsAt"]].map(|time| {
                     let time = time.as_str().expect("a time");

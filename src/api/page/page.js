@@ -40,6 +40,8 @@ class Refused extends Error {
 
 async function open(path, signal) {
   const token = sessionStorage.getItem("token");
+  // A browser sends no other signs, and no token has them: quotes that a chat has put around it, for one.
+  if (token && !/^[\x21-\x7e]+$/.test(token)) throw new Refused(401, "this is no token");
   const headers = token ? { authorization: `Bearer ${token}` } : {};
   let response;
   try {

@@ -311,7 +311,7 @@ async fn requests_are_alertmanagers() {
                 "cost_usd": "0.0812", "warning_id": "00000000000000ab",
             },
             "startsAt": "2026-11-21T14:01:02.000Z", "endsAt": "0001-01-01T00:00:00Z",
-            "generatorURL": "http://eddy.example:4319/v1/runs/4bf92f3577b34da6a3ce929d0e0e4736",
+            "generatorURL": "http://eddy.example:4319/#run=4bf92f3577b34da6a3ce929d0e0e4736",
             "fingerprint": "00000000000000ab",
         }],
     });
