@@ -46,6 +46,27 @@ fn sigterm_loses_nothing() {
     assert!(!said.contains("journal replayed"), "{said}");
 }
 
+/// Given a demo whose terminal is closed, it ends and leaves nothing behind.
+#[cfg(unix)]
+#[test]
+fn a_demo_ends_with_its_terminal() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut demo = eddy();
+    let demo = demo.arg("demo").env("TMPDIR", directory.path());
+    let mut demo = demo.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut shown = std::io::BufReader::new(demo.stdout.take().expect("ours"));
+    std::io::BufRead::read_line(&mut shown, &mut String::new()).expect("it shows something");
+    let left = || fs::read_dir(directory.path()).expect("it is there").count();
+    assert_eq!(left(), 1);
+    let hangup = Command::new("kill")
+        .args(["-s", "HUP", &demo.id().to_string()])
+        .status();
+    assert!(hangup.expect("there is such a command").success());
+    std::io::copy(&mut shown, &mut std::io::sink()).expect("it is read");
+    assert_eq!(demo.wait().expect("it ends").code(), Some(0));
+    assert_eq!(left(), 0);
+}
+
 /// Given a pipe in the place of a file of alerts, which nobody reads, the daemon leaves within its deadline all the same.
 #[cfg(unix)]
 #[test]
