@@ -41,11 +41,11 @@ impl Look {
     #[must_use]
     pub fn of(stream: &impl IsTerminal) -> Self {
         let is_terminal = stream.is_terminal();
-        let set = env::var("COLUMNS").ok();
+        let set = env::var("COLUMNS").ok().and_then(|text| set_width(&text));
         let shown = is_terminal.then(terminal_size::terminal_size).flatten();
         Self {
             color: is_terminal && is_colored(|name| env::var_os(name)),
-            width: width(set.as_deref(), shown.map(|(width, _)| width.0)),
+            width: width(set, shown.map(|(width, _)| width.0)),
             cuts: is_terminal || set.is_some(),
         }
     }
@@ -105,9 +105,13 @@ fn is_colored(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     !no_color && !is_dumb
 }
 
+/// What `COLUMNS` says, where it is a number of columns.
+fn set_width(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|columns| *columns > 0)
+}
+
 /// Columns of a page, by what `COLUMNS` says and by what a terminal says of itself.
-fn width(set: Option<&str>, shown: Option<u16>) -> usize {
-    let set = set.and_then(|text| text.parse().ok());
+fn width(set: Option<usize>, shown: Option<u16>) -> usize {
     // A terminal that does not know its size says 0.
     let shown = shown.map(usize::from).filter(|columns| *columns > 0);
     set.or(shown).unwrap_or(COLUMNS_DEFAULT).max(COLUMNS_MIN)
@@ -425,10 +429,12 @@ mod tests {
             (Some("wide"), Some(120), 120),
             (None, Some(0), COLUMNS_DEFAULT),
             (None, None, COLUMNS_DEFAULT),
-            (Some("0"), None, COLUMNS_MIN),
+            (Some("0"), None, COLUMNS_DEFAULT),
+            (Some("7"), None, COLUMNS_MIN),
             (None, Some(20), COLUMNS_MIN),
         ] {
-            assert_eq!(width(set, shown), expected, "{set:?} {shown:?}");
+            let columns = set.and_then(set_width);
+            assert_eq!(width(columns, shown), expected, "{set:?} {shown:?}");
         }
     }
 
