@@ -320,7 +320,8 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// The run on the page at the API address, which asks people for a token where one is needed; empty where that address is not known.
+/// The run on the page at the API address, which asks people for a token where one is needed; empty where that address is not
+/// known.
 fn run_url(external_url: &str, run_id: &str) -> String {
     if external_url.is_empty() {
         return String::new();

@@ -1,15 +1,17 @@
 //! Takes secrets out of text before it may be kept or shown.
 //!
-//! Three signs tell a secret: the name it stands under (`password`, `api_key`: `names` knows it, `named` finds the value), the
-//! program that it is given to (`mysql -psecret`: `programs`), and its own look (`sk-…`, a JWT, a PEM block, a card number that
-//! passes its check: `looks`). Only samples and error texts pass here; fingerprints are hashes of the true value and cannot be
-//! turned back. When in doubt a text is hidden: a sample that says less only makes two calls look a little more alike.
+//! Three signs tell a secret: the name it stands under (`password`, `api_key`: `names` knows it, `named` finds the value, and
+//! `extent` where it ends), the program that it is given to (`mysql -psecret`: `programs`), and its own look (`sk-…`, a JWT, a
+//! PEM block, a card number that passes its check: `looks`). Only samples and error texts pass here; fingerprints are hashes of
+//! the true value and cannot be turned back. When in doubt a text is hidden: a sample that says less only makes two calls look
+//! a little more alike.
 //!
 //! The text is walked once, from word to word, and once more where a part of it is encoded (`encoded`). What begins at a word is
 //! looked at further only where the word and the signs around it leave a doubt, and then either hidden, and walked past, or given
 //! up after a bounded or a single look.
 
 mod encoded;
+mod extent;
 mod looks;
 mod named;
 pub(super) mod names;
@@ -553,6 +555,25 @@ mod tests {
                 r#"run(\"withToken( 'a' )\")"#,
                 r#"run(\"withToken( '[redacted]' )\")"#,
             ),
+        ] {
+            check(input, expected);
+        }
+    }
+
+    /// Given secrets of YAML that stand below their name, they are hidden up to what stands no further in.
+    #[test]
+    fn secrets_below_their_names_are_hidden() {
+        for (input, expected) in [
+            (
+                "password: |\n  a b\n  c\nuser: d",
+                "password: |\n  [redacted]\nuser: d",
+            ),
+            (
+                "a:\n  - password: >-\n      a b\n    user: d",
+                "a:\n  - password: >-\n      [redacted]\n    user: d",
+            ),
+            ("password:\n\thunter", "password:\n\t[redacted]"),
+            ("password:\nuser: bob", "password:\nuser: bob"),
         ] {
             check(input, expected);
         }

@@ -6,10 +6,8 @@
 
 use std::ops::Range;
 
-use super::{AROUND_NAME, is_of, is_scheme, names, programs, skip, token_length, word_length};
-
-/// Signs behind a quote that tell that it ended a text (`input("password: ")`) and began none.
-const BEHIND_TEXT: &[u8] = b"),;}]\n\r";
+use super::extent::{Quote, below, closed, quoted, unquoted, words_end};
+use super::{AROUND_NAME, is_of, names, programs, skip, word_length};
 
 /// Flags whose value is a user with a password, behind a colon; `-u` also as the last of several letters.
 const USER_FLAGS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
@@ -48,6 +46,12 @@ pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
         None if is_flag => skip(bytes, name.end, b" \t"),
         None => skip(bytes, behind + sign, b" \t"),
     };
+    if !is_flag
+        && bytes[behind] == b':'
+        && let Some(value) = below(bytes, &name, from)
+    {
+        return Some(value);
+    }
     let is_quoted = Quote::at(bytes, name.end).is_some();
     let outer = Quote::before(bytes, name.start).filter(|_| !is_quoted);
     let value = match Quote::at(bytes, from) {
@@ -198,12 +202,6 @@ fn typed(bytes: &[u8], from: usize) -> Option<Range<usize>> {
     Some(from..closed(bytes, value.end, quote).unwrap_or(value.end))
 }
 
-/// The place behind the quote that ends a text, where it is there: the text may have been cut off.
-fn closed(bytes: &[u8], end: usize, quote: Quote) -> Option<usize> {
-    let sign = end + quote.backslashes;
-    (bytes.get(sign) == Some(&quote.sign)).then_some(sign + 1)
-}
-
 /// The secret behind a word and a blank, where the words around it say that it is one: SQL's `PASSWORD '…'` and
 /// `IDENTIFIED BY '…'`, netrc's `machine … login … password …`, what a shell gives to `sudo`, and logins.
 #[inline]
@@ -327,47 +325,6 @@ fn sign_length(bytes: &[u8]) -> usize {
     }
 }
 
-/// What stands between quotes, without the scheme that credentials begin with.
-pub(super) fn quoted(bytes: &[u8], from: usize, quote: Quote) -> Option<Range<usize>> {
-    let from = skip(bytes, from + quote.backslashes + 1, b" \t");
-    let begins = bytes
-        .get(from)
-        .is_some_and(|byte| !BEHIND_TEXT.contains(byte));
-    let from = behind_scheme(bytes, from).unwrap_or(from);
-    begins.then(|| from..end(bytes, from, Some(quote)).max(from))
-}
-
-/// A word, or where a header has several, what is left of its line or of the quotes around it.
-fn unquoted(bytes: &[u8], from: usize, is_header: bool, outer: Option<Quote>) -> Range<usize> {
-    let from = skip(bytes, from, b" \\");
-    match behind_scheme(bytes, from) {
-        Some(from) => from..from + token_length(&bytes[from..]),
-        None if is_header => from..end(bytes, from, outer),
-        None => from..words_end(bytes, from),
-    }
-}
-
-/// Where a value ends that stands in no quotes: a comma may be its own, unless a blank, a quote or another pair follows.
-pub(super) fn words_end(bytes: &[u8], from: usize) -> usize {
-    let mut end = from + token_length(&bytes[from..]);
-    while bytes.get(end) == Some(&b',') {
-        let length = token_length(&bytes[end + 1..]);
-        let next = &bytes[end + 1..end + 1 + length];
-        if length == 0 || next.iter().any(|byte| b"=:".contains(byte)) {
-            break;
-        }
-        end += 1 + length;
-    }
-    end
-}
-
-/// Where credentials begin behind their scheme: `Bearer …`.
-fn behind_scheme(bytes: &[u8], from: usize) -> Option<usize> {
-    let to = from + word_length(&bytes[from..]);
-    let behind = skip(bytes, to, b" \"'\\");
-    (behind > to && is_scheme(&bytes[from..to])).then_some(behind)
-}
-
 /// Whether a user is told with a password: `bob:hunter`, but no ids of user and group, no address, no variable.
 pub(super) fn has_password(user: &[u8]) -> bool {
     let Some(colon) = user.iter().position(|byte| *byte == b':') else {
@@ -379,56 +336,4 @@ pub(super) fn has_password(user: &[u8]) -> bool {
             .get(colon + 1)
             .is_some_and(|byte| !b"/:".contains(byte))
         && !user.iter().all(is_number)
-}
-
-/// Where a value ends: at the quote that closes it, else with its line. Outside of quotes a line may also end in `\n`.
-fn end(bytes: &[u8], from: usize, quote: Option<Quote>) -> usize {
-    let mut backslashes = 0;
-    for (at, byte) in (from..).zip(&bytes[from..]) {
-        match (byte, quote) {
-            (b'\n' | b'\r', _) => return at,
-            (b'n' | b'r', None) if backslashes > 0 => return at - backslashes,
-            (byte, Some(quote)) if *byte == quote.sign && quote.closes(backslashes) => {
-                return at - backslashes.min(quote.backslashes);
-            }
-            _ => {}
-        }
-        backslashes = if *byte == b'\\' { backslashes + 1 } else { 0 };
-    }
-    bytes.len()
-}
-
-/// A quote with the backslashes before it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Quote {
-    sign: u8,
-    backslashes: usize,
-}
-
-impl Quote {
-    /// The quote that begins at a place.
-    pub(super) fn at(bytes: &[u8], from: usize) -> Option<Self> {
-        let sign = skip(bytes, from, b"\\");
-        Self::new(*bytes.get(sign)?, sign - from)
-    }
-
-    /// The quote that ends before a place.
-    fn before(bytes: &[u8], to: usize) -> Option<Self> {
-        let (sign, before) = bytes[..to].split_last()?;
-        let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\');
-        Self::new(*sign, backslashes.count())
-    }
-
-    fn new(sign: u8, backslashes: usize) -> Option<Self> {
-        b"\"'`"
-            .contains(&sign)
-            .then_some(Self { sign, backslashes })
-    }
-
-    /// Whether what this quote opened is closed by one with so many backslashes before it. Each escaping makes one backslash of
-    /// a quote three, and two of each other: fewer are those of a quote further out, and what is left over are the value's own.
-    fn closes(self, backslashes: usize) -> bool {
-        backslashes < self.backslashes
-            || backslashes % (2 * (self.backslashes + 1)) == self.backslashes
-    }
 }

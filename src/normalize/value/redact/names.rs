@@ -6,10 +6,10 @@ use std::iter;
 const KEY_BYTES_MAX: usize = 64;
 
 /// No secret is named in fewer letters.
-const KEY_BYTES_MIN: usize = 3;
+const KEY_BYTES_MIN: usize = 2;
 
 /// A name that holds one of these names a secret.
-const SECRET_PARTS: [&[u8]; 24] = [
+const SECRET_PARTS: [&[u8]; 34] = [
     b"password",
     b"passwd",
     b"passphrase",
@@ -34,15 +34,33 @@ const SECRET_PARTS: [&[u8]; 24] = [
     b"connectionstring",
     b"accesstoken",
     b"amzsignature",
+    b"privkey",
+    b"hmackey",
+    b"licensekey",
+    b"consumerkey",
+    b"seedphrase",
+    b"otpcode",
+    b"verificationcode",
+    b"recoverycode",
+    b"factorcode",
+    b"motdepasse",
 ];
 
 /// A name of which one of these is the last word names a secret: `MYSQL_PWD`, `dbPass`, but not `bypass`.
-const SECRET_NAMES: [&[u8]; 12] = [
+const SECRET_NAMES: [&[u8]; 20] = [
     b"auth",
     b"pwd",
     b"pass",
     b"storepass",
     b"keypass",
+    b"passwort",
+    b"kennwort",
+    b"senha",
+    b"pw",
+    b"psw",
+    b"psk",
+    b"totp",
+    b"mnemonic",
     b"bearer",
     b"cvv",
     b"cvc",
@@ -214,6 +232,13 @@ mod tests {
             "Ocp-Apim-Subscription-Key",
             "PAGE_ACCESS_TOKEN",
             "nextcloud-token",
+            "pw",
+            "db_pw",
+            "wifi-psk",
+            "two_factor_code",
+            "seed phrase",
+            "mot_de_passe",
+            "Kennwort",
             &format!("{}_PASSWORD", "SERVICE_".repeat(10)),
         ] {
             assert!(is_secret(secret.as_bytes()), "{secret} names a secret");

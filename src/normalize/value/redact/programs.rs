@@ -4,9 +4,8 @@
 use std::mem;
 use std::ops::Range;
 
-use super::named::{
-    COMMAND_BYTES_MAX, Quote, has_password, is_user_flag, listed, quoted, words_end,
-};
+use super::extent::{Quote, quoted, words_end};
+use super::named::{COMMAND_BYTES_MAX, has_password, is_user_flag, listed};
 use super::{names, skip, token_length};
 
 /// How programs begin that take a password behind a flag of one letter, that letter, whether the password follows it without a
