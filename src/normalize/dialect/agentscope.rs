@@ -1,5 +1,6 @@
 //! `AgentScope`, which follows the conventions but for results: these are its object for an answer as Python prints it, with ids
-//! and times that are others in every answer, and alone tell that a tool failed.
+//! and times that are others in every answer. Version 1 prints its blocks as dictionaries; in version 2 they are objects, and the
+//! state beside them alone tells that a tool failed.
 
 use std::borrow::Cow;
 
@@ -9,24 +10,36 @@ use crate::normalize::{value, wrappers};
 /// Its tracer.
 pub(super) const SCOPE: &str = "agentscope";
 
-/// Takes the result out of the object for it, where it is one text.
+/// Takes the texts out of the object for a result, and says whether it is of a failure.
 pub(super) fn unwrap_response(call: &mut Call<'_>) {
-    const BEGINNING: &str = "ToolResponse(content=[TextBlock(type='text', text=";
     let whole = value::unquote(call.result.as_deref().unwrap_or_default());
-    let Some((text, rest)) = whole
-        .strip_prefix(BEGINNING)
-        .and_then(wrappers::printed_text)
-    else {
+    let Some(blocks) = whole.strip_prefix("ToolResponse(content=[") else {
         return;
     };
-    let Some((_, state)) = rest.split_once(")], state=") else {
-        return;
-    };
-    if rest.contains("Block(type=") {
-        return;
+    // The last one, since a text may say so, too.
+    let state = blocks.rsplit_once("], state=").map(|(_, state)| state);
+    call.failed |= state.is_some_and(|state| state.starts_with("<ToolResultState.ERROR"));
+    if let Some(result) = texts(blocks).or_else(|| dictionaries(blocks)) {
+        call.result = Some(Cow::Owned(result));
     }
-    call.failed |= state.starts_with("<ToolResultState.ERROR");
-    call.result = Some(Cow::Owned(text));
+}
+
+/// The texts of blocks that are all texts, if there are any.
+fn texts(mut blocks: &str) -> Option<String> {
+    let mut texts = Vec::new();
+    while let Some(block) = blocks.strip_prefix("TextBlock(type='text', text=") {
+        let (text, rest) = wrappers::printed_text(block)?;
+        texts.push(text);
+        let (_id_and_times, rest) = rest.split_once(')')?;
+        blocks = rest.strip_prefix(", ").unwrap_or(rest);
+    }
+    blocks.starts_with(']').then(|| texts.join("\n"))
+}
+
+/// The list of version 1's blocks, which have no ids of their own, as JSON.
+fn dictionaries(blocks: &str) -> Option<String> {
+    let (blocks, _) = blocks.rsplit_once("], metadata=")?;
+    wrappers::python_literal(&format!("[{blocks}]"))
 }
 
 #[cfg(test)]
@@ -69,12 +82,52 @@ mod tests {
         );
     }
 
-    /// Several texts stay as they are.
+    /// Several texts are one, none is nothing, and what is no text leaves the whole as it is; the state tells of a failure whatever
+    /// the blocks are.
     #[test]
-    fn several_blocks_are_left() {
-        let blocks = format!("{}, {}", block("'a'", 1), block("'b'", 2));
-        let whole = response(&blocks, "SUCCESS", 1);
-        let told = told(&whole);
-        assert_eq!(told, [format!("call search(-) = {} bytes", whole.len())]);
+    fn blocks_are_any_number() {
+        for id in [1, 2] {
+            let two = format!("{}, {}", block("'a'", id), block("'b'", id + 1));
+            assert_eq!(
+                told(&response(&two, "SUCCESS", id)),
+                ["call search(-) = 3 bytes"]
+            );
+            assert_eq!(
+                told(&response(&two, "ERROR", id)),
+                ["call search(-) = 3 bytes failed: a\nb"]
+            );
+            assert_eq!(
+                told(&response("", "SUCCESS", id)),
+                ["call search(-) = 0 bytes"]
+            );
+        }
+        let data = response("DataBlock(type='data', id='1')", "ERROR", 1);
+        let [told] = &told(&data)[..] else { panic!() };
+        let whole = format!("call search(-) = {} bytes failed", data.len());
+        assert!(told.starts_with(&whole), "{told}");
+    }
+
+    /// Given version 1's answers, which are dictionaries and have ids that are others each time: the one text, several as JSON.
+    #[test]
+    fn older_answers_are_read() {
+        let response = |blocks: &str, id| {
+            format!(
+                "ToolResponse(content=[{blocks}], metadata=None, stream=False, is_last=True, id='2025-11-24 12:00:0{id}.123_ab')"
+            )
+        };
+        let block = |text: &str| format!("{{'type': 'text', 'text': {text}}}");
+        for id in [1, 2] {
+            assert_eq!(
+                told(&response(&block(r"'], metadata=\'no\''"), id)),
+                ["call search(-) = 16 bytes"]
+            );
+            assert_eq!(
+                told(&response(&block("'Error: database is locked'"), id)),
+                ["call search(-) = 25 bytes failed: Error: database is locked"]
+            );
+            let two = format!("{}, {}", block("'a'"), block("'b'"));
+            assert_eq!(told(&response(&two, id)), ["call search(-) = 55 bytes"]);
+            assert_eq!(told(&response("", id)), ["call search(-) = 0 bytes"]);
+        }
     }
 }
