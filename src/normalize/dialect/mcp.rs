@@ -3,7 +3,7 @@
 //! One call shows up to three times: the client's `tools/call X`, the transport's `MCP send tools/call X`, the server's
 //! `tools/call X`. The first and the last are told, each with its parent, and the engine makes one call of them; the
 //! transport's span is not called after the tool, ends without the error, and is left out. Arguments and results are
-//! recorded only where somebody asked for it, under the keys of the GenAI conventions.
+//! recorded only where somebody asked for it, under the keys of the GenAI conventions, or of Laminar's where it watches.
 //!
 //! *Logfire* watches the protocol itself: client and server have a span each, with request and response as JSON in two
 //! attributes.
@@ -11,8 +11,10 @@
 //! *Runs.* `mcp.session.id` differs on every call of an in-memory client and keys nothing: the trace does. MCP knows no
 //! agents, no hand-offs and no end of a run.
 
+use std::borrow::Cow;
+
 use crate::normalize::call::Call;
-use crate::normalize::facts::Slot;
+use crate::normalize::facts::{Facts, Slot};
 use crate::normalize::reading::Reading;
 use crate::normalize::report::Outcome;
 use crate::normalize::scopes::LOGFIRE_MCP;
@@ -31,7 +33,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         Some("tools/call") => {
             let named = reading.span.name.strip_prefix("tools/call ");
             if let Some(tool) = facts.text(Slot::ToolName).or(named) {
-                reading.tell_call(&Call::of(tool, facts));
+                reading.tell_call(&call(tool, facts));
             }
         }
         Some(method) if !is_known(method) => return Outcome::UnknownOperation,
@@ -42,6 +44,19 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         Some(_) | None => {}
     }
     Outcome::Noise
+}
+
+/// A call as the facts have it. Laminar has the request under its own key, the tool's name beside the arguments, and the result.
+fn call<'a>(tool: &'a str, facts: &Facts<'a>) -> Call<'a> {
+    let plain = |slot| json_text(facts.value(slot));
+    let mut call = Call::of(tool, facts);
+    call.arguments = call.arguments.or_else(|| {
+        let request = plain(Slot::PlainInput)?;
+        let arguments = member_text(&request, &["arguments"])?;
+        Some(Cow::Owned(arguments.into_owned()))
+    });
+    call.result = call.result.or_else(|| plain(Slot::PlainOutput));
+    call
 }
 
 /// Reads one span of Logfire's.
@@ -113,6 +128,22 @@ mod tests {
             [r#"call search({"query":"x"}) = 2 bytes failed: []"#]
         );
         assert!(told("tools/list", "{}").is_empty());
+    }
+
+    /// Laminar's spans have the request and the result under its own keys; what else is written under these is no request.
+    #[test]
+    fn plain_keys_are_read() {
+        let told = |input: &str, failed: bool| {
+            let output = json!({"meta": null, "content": [{"type": "text", "text": "[]"}], "isError": failed});
+            let attributes = json!({"lmnr.span.type": "TOOL", "mcp.method.name": "tools/call", "gen_ai.tool.name": "search",
+                "lmnr.span.input": input, "lmnr.span.output": output.to_string()});
+            Captured::new("lmnr.tracer", "search.tool", &attributes).told()
+        };
+        let input = r#"{"tool_name": "search", "arguments": {"query": "x"}}"#;
+        let expected = r#"call search({"query":"x"}) = 2 bytes"#;
+        assert_eq!(told(input, false), [expected]);
+        assert_eq!(told(input, true), [format!("{expected} failed: []")]);
+        assert_eq!(told("7", false), ["call search(-) = 2 bytes"]);
     }
 
     /// Client and server tell the call, the transport between them does not; the session of the connection keys nothing.
