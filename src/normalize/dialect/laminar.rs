@@ -9,6 +9,8 @@
 //! *browser-use.* Arguments are `params` beside the name of the action; the result is what was extracted or an error, among
 //! flags. `done` is the agent's answer, and no tool.
 //!
+//! *openai-agents.* Hand-offs, and listings of a server's tools, are marked as tools.
+//!
 //! *Clients.* All spans come from one scope, which says beside whom it watches: calls of clients are read as everywhere
 //! ([`given`](crate::normalize::given)).
 
@@ -37,9 +39,15 @@ pub(super) fn is_client(reading: &Reading<'_, '_>) -> bool {
 
 /// Tells of a tool call of one of these frameworks; `false` where it is nobody's that is known here.
 pub(super) fn tell_call(reading: &mut Reading<'_, '_>) -> bool {
+    if reading.span.scope_name != SCOPE {
+        return false;
+    }
+    if tell_openai_agents(reading) {
+        return true;
+    }
     let facts = reading.facts;
     let input = json_text(facts.value(Slot::PlainInput)).unwrap_or_default();
-    if reading.span.scope_name != SCOPE || !wrappers::begins_with(&input, &["action"]) {
+    if !wrappers::begins_with(&input, &["action"]) {
         return false;
     }
     let output = json_text(facts.value(Slot::PlainOutput));
@@ -55,6 +63,23 @@ pub(super) fn tell_call(reading: &mut Reading<'_, '_>) -> bool {
     let action = value::member(&input, &["action"]).unwrap_or_default();
     tell_openhands(reading, &kind, action, output.as_deref());
     true
+}
+
+/// Tells of a hand-off; `false` where the span may be of a tool.
+fn tell_openai_agents(reading: &mut Reading<'_, '_>) -> bool {
+    let attributes = reading.span.attributes;
+    let named = |key| attributes.find(key).and_then(json_text);
+    match reading.span.name {
+        "agents.handoff" => {
+            let from = named("openai.agents.handoff.from");
+            if let Some(to) = named("openai.agents.handoff.to") {
+                reading.tell_handoff(from.as_deref().map(value::name), &to);
+            }
+            true
+        }
+        "agents.mcp_tools" | "agents.mcp_list_tools" => true,
+        _ => false,
+    }
 }
 
 fn tell_browser_use(reading: &mut Reading<'_, '_>, parameters: &str, output: Option<&str>) {
@@ -216,6 +241,31 @@ mod tests {
         );
         let done = json!({"action": "done", "params": {"text": "Done.", "success": true}});
         assert!(tool("done", &done, &output(Some("Done."), None)).is_empty());
+    }
+
+    /// openai-agents' hand-offs are no calls, nor is it one that a server's tools were listed.
+    #[test]
+    fn hand_offs_and_listings_are_no_calls() {
+        let told = |name: &str, more: &Value| {
+            let mut attributes = json!({"lmnr.span.type": "TOOL"});
+            let more = more.as_object().unwrap().clone();
+            attributes.as_object_mut().unwrap().extend(more);
+            Captured::new(SCOPE, name, &attributes).told()
+        };
+        let given =
+            json!({"openai.agents.handoff.from": "triage", "openai.agents.handoff.to": "billing"});
+        assert_eq!(told("agents.handoff", &given), ["triage to billing"]);
+        let refused = json!({"openai.agents.handoff.from": "triage"});
+        assert!(told("agents.handoff", &refused).is_empty());
+        let listed =
+            json!({"openai.agents.mcp.server": "files", "lmnr.span.output": r#"["read_file"]"#});
+        for name in ["agents.mcp_tools", "agents.mcp_list_tools"] {
+            assert!(told(name, &listed).is_empty());
+        }
+        assert_eq!(
+            told("search", &json!({"lmnr.span.output": "[]"})),
+            ["call search(-) = 2 bytes"]
+        );
     }
 
     /// Answers are a provider's messages or its choices, in which they lie: calls and text are read from either.
