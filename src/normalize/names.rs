@@ -45,12 +45,14 @@ pub(super) struct NameHints {
 }
 
 /// What programs write where they have no id, in whatever case: it would make one run of all that have none.
-const NO_IDS: [&str; 7] = [
+const NO_IDS: [&str; 9] = [
     "none",
     "null",
     "nil",
     "undefined",
     "unknown",
+    "unknown_id",
+    "[no_session_id]",
     "n/a",
     "00000000-0000-0000-0000-000000000000",
 ];
@@ -111,6 +113,17 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Words that stand for an id that is not there are none, in whatever case; what only contains them is one.
+    #[test]
+    fn words_for_no_id_are_none() {
+        for none in ["", " ", "None", "unknown", "UNKNOWN_ID", "[no_session_id]"] {
+            assert!(!is_id(none), "{none}");
+        }
+        for id in ["0", "unknown_id_1", "no_session_id", "resp_unknown"] {
+            assert!(is_id(id), "{id}");
+        }
+    }
 
     /// Given more names than there are places, each comes back as itself, and one that was seen just now as the same text.
     #[test]
