@@ -2,7 +2,8 @@
 //!
 //! Frameworks give a model what a command printed together with its exit code, the directory and the like, each in its own
 //! way. What was printed is the result; an exit code other than 0 is a failure, whoever knows of it. A search that printed
-//! nothing found nothing, and tests that failed are a failure, even where no exit code is told.
+//! nothing found nothing, and tests that failed are a failure, even where no exit code is told. What Python printed is read as the
+//! JSON that it would be.
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
@@ -110,6 +111,13 @@ fn ended<'t>(
     whole: Option<&str>,
     result: &'t str,
 ) -> Ended<'t> {
+    if let Some(json) = wrappers::printed_dictionary(result) {
+        let around = whole.filter(|whole| *whole != result);
+        return match wrappers::content(&json) {
+            Some(inner) => ended(how, tool, asked, Some(&json), &inner).into_owned(),
+            None => ended(how, tool, asked, around, &json).into_owned(),
+        };
+    }
     let arguments = asked.json();
     let (printed, code) = without_envelope(result).unwrap_or((Cow::Borrowed(result), None));
     let command = LazyCell::new(|| asked.command_line().unwrap_or_default());
@@ -505,6 +513,39 @@ mod tests {
         ] {
             check("cat a.txt", text, text, None);
         }
+    }
+
+    /// Given a result that Python printed, it is the one that it would be in JSON, and so is its failure.
+    #[test]
+    fn printed_dictionaries_are_read() {
+        fn told<'t>(whole: Option<&str>, result: &'t str) -> (Cow<'t, str>, Option<String>) {
+            let told = ended(&PLAIN, "search", "{}", whole, result);
+            (
+                told.result,
+                told.failure.map(|failure| failure.text.to_string()),
+            )
+        }
+        for (printed, json) in [
+            (
+                "{'status': 'error', 'error_message': 'database is locked'}",
+                r#"{"status": "error", "error_message": "database is locked"}"#,
+            ),
+            (
+                "{'stdout': '', 'exit_code': 2}",
+                r#"{"stdout": "", "exit_code": 2}"#,
+            ),
+            ("{'results': []}", r#"{"results": []}"#),
+        ] {
+            assert_eq!(told(None, printed), told(None, json));
+        }
+        let envelope = "{'content': [{'type': 'text', 'text': 'no rule'}], 'isError': True}";
+        assert_eq!(
+            told(Some(envelope), envelope),
+            ("no rule".into(), Some("no rule".to_owned()))
+        );
+        let around = r#"{"content":[{"type":"text","text":"{'a': 1}"}],"isError":true}"#;
+        assert!(told(Some(around), "{'a': 1}").1.is_some());
+        assert!(told(None, "{'a': 1}").1.is_none());
     }
 
     /// Given a shell's object, its exit code counts, and where nothing was printed the result is nothing.

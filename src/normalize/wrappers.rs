@@ -322,6 +322,16 @@ pub(super) fn python_dictionary(printed: &str) -> Option<String> {
     python_literal(printed).or_else(|| injected::left_out(printed))
 }
 
+/// A result that is a dictionary as Python prints it, perhaps written as JSON once more, as JSON.
+pub(super) fn printed_dictionary(result: &str) -> Option<String> {
+    let printed = match result.as_bytes() {
+        [b'{', b'\'', ..] => Cow::Borrowed(result),
+        [b'"', b'{', b'\'', ..] => value::unquote(result),
+        _ => return None,
+    };
+    python_literal(&printed)
+}
+
 /// Dictionaries, lists, texts and numbers as Python prints them, as JSON; `None` for anything else.
 pub(super) fn python_literal(printed: &str) -> Option<String> {
     let printed = printed.trim();
@@ -494,6 +504,27 @@ mod tests {
             (r#"{"a": 1}"#, None),
         ] {
             assert_eq!(python_dictionary(printed).as_deref(), expected, "{printed}");
+        }
+    }
+
+    /// A result that Python printed is the same as in JSON, and texts and JSON stay as they are.
+    #[test]
+    fn printed_results_are_json() {
+        let json = r#"{"status": "error", "rows": []}"#;
+        let printed = "{'status': 'error', 'rows': []}";
+        let quoted = serde_json::Value::from(printed).to_string();
+        for result in [printed, &quoted] {
+            assert_eq!(printed_dictionary(result).as_deref(), Some(json));
+        }
+        for result in [
+            json,
+            "{'a', 'b'}",
+            "{'a': <object>}",
+            "it's {'a': 1}",
+            "",
+            "\"",
+        ] {
+            assert_eq!(printed_dictionary(result), None, "{result}");
         }
     }
 
