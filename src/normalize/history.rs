@@ -67,10 +67,14 @@ impl<'a> History<'a> {
         Some(value::id_hash(&[b"prompt", last.as_bytes()]))
     }
 
+    /// The model's last answer.
+    pub(super) fn last_answer(&self) -> Option<&'a str> {
+        self.tail[..self.seen].last().copied()
+    }
+
     /// The calls for which the model asked in its last answer.
     pub(super) fn asked_before(&self) -> Vec<Requested<'a>> {
-        let last = self.tail[..self.seen].last();
-        last.map_or_else(Vec::new, |last| answer::asked_by(last))
+        self.last_answer().map_or_else(Vec::new, answer::asked_by)
     }
 
     /// Id and tool of the first call that is spoken of.

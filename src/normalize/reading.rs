@@ -372,15 +372,32 @@ impl<'r, 'a> Reading<'r, 'a> {
         }
     }
 
+    /// Tells what a model had asked for before the span began, and what the tools answered: for calls of a model whose answer is
+    /// seen only where it is given again.
+    pub(super) fn tell_exchange_before(
+        &mut self,
+        asked: &[Requested<'_>],
+        answers: &[ToolAnswer<'_>],
+    ) {
+        let before_ns = self.span.start_ns.saturating_sub(answers.len() as u64 + 1);
+        for asked in asked {
+            self.tell_asked_during(asked, before_ns, before_ns);
+        }
+        self.tell_exchange(&[], answers);
+    }
+
     /// Tells that a model asked for a call.
     pub(super) fn tell_asked(&mut self, asked: &Requested<'_>) {
+        self.tell_asked_during(asked, self.span.start_ns, self.span.end_ns);
+    }
+
+    fn tell_asked_during(&mut self, asked: &Requested<'_>, start_ns: u64, end_ns: u64) {
         let tool = self.names.name(&asked.tool);
         let how = self.policy.tool(&tool, self.agent.as_deref());
-        // What a model asks for it has written when its span ends.
-        let now = Now::began(self.span.end_ns);
-        if let Some(call) = asked.report(tool.clone(), &how, now) {
+        // What a model asks for it has written by the end.
+        if let Some(call) = asked.report(tool.clone(), &how, Now::began(end_ns)) {
             let id = asked.identity(&self.span.trace_id, self.span.span_id);
-            self.tell_named(id, Body::Requested(call));
+            self.push(id, start_ns, end_ns, Body::Requested(call));
         }
     }
 

@@ -1,11 +1,13 @@
 //! llama-index's own tracer (`llama-index-observability-otel`): a span a method, and all that is said in span events.
 //!
-//! *Calls.* The span of a tool (`FunctionTool.acall`) has the event of the workflow's step, as Python prints it and cut short
-//! where it is long, and no result. So calls are told like those of a provider's client as well: what a model asks for in its
-//! answer, and what tools answered since its last one, which it is given next. The id makes one call of them.
+//! *Calls.* The span of a tool (`FunctionTool.acall`) and the one of the step around it (`….call_tool`), which is there for tools
+//! that do not exist as well, have the event of the workflow's step, as Python prints it and cut short where it is long, and no
+//! result. So calls are told like those of a provider's client as well: what a model asks for in its answer, and what tools
+//! answered since its last one, which it is given next. The id makes one call of them.
 //!
 //! *Model calls.* `LLMChatEndEvent` has the messages that went in and the one that came out, its calls as blocks; what the
-//! provider said beside it lies under `response.raw` and among other arguments. A call that failed has only begun.
+//! provider said beside it lies under `response.raw` and among other arguments. A call that failed has only begun, and so has
+//! one that is streamed: its span ends before the answer, and what it asked for is told when the model is given it again.
 //!
 //! *Hand-offs* are calls of the tool `handoff`.
 //!
@@ -16,6 +18,7 @@ use std::borrow::Cow;
 use crate::engine::event::Answer;
 use crate::normalize::answer::{self, Requested};
 use crate::normalize::call::Call;
+use crate::normalize::facts::ASKED_MAX;
 use crate::normalize::history::History;
 use crate::normalize::reading::Reading;
 use crate::normalize::records;
@@ -34,9 +37,9 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let is = |name| span.events.iter().any(|event| event.name == name);
     if is(ENDED) {
         model(reading);
-    } else if is(BEGUN) && reading.failure().is_some() {
-        reading.tell_model_call();
-    } else if span.name.contains("Tool.") {
+    } else if is(BEGUN) {
+        streamed(reading);
+    } else if span.name.contains("Tool.") || span.name.ends_with(".call_tool") {
         tool(reading);
     }
     if reading.is_root() {
@@ -50,12 +53,15 @@ fn tool(reading: &mut Reading<'_, '_>) {
         .span
         .attributes
         .find("llamaindex.step.input_summary");
+    // The span of the step lies around the tool's own.
+    let is_own = reading.span.name.contains("Tool.");
     let called = step.and_then(|step| called(step.as_str()?));
     if let Some((tool, arguments, id)) = called {
         reading.tell_call(&Call {
             tool,
             id: Some(Cow::Borrowed(id)),
             arguments: wrappers::python_dictionary(arguments).map(Cow::Owned),
+            handoff_told_elsewhere: !is_own,
             ..Call::default()
         });
     }
@@ -88,6 +94,20 @@ fn model(reading: &mut Reading<'_, '_>) {
     reading.tell_exchange(&asked, &History::of(&given).tool_answers());
 }
 
+/// A call of which only the beginning is told.
+fn streamed(reading: &mut Reading<'_, '_>) {
+    let reply = Reply {
+        model: model_name(reading.span).map(Cow::into_owned),
+        ..Reply::default()
+    };
+    reading.tell_model_call_with(&reply);
+    let given = event_text(reading.span, BEGUN, "messages").unwrap_or_default();
+    let given = History::of(&given);
+    let before = given.last_answer().unwrap_or_default();
+    let asked = asked_in(value::member(before, &["blocks"]).unwrap_or_default());
+    reading.tell_exchange_before(&asked, &given.tool_answers());
+}
+
 /// The model that answered, else the one that was to.
 fn model_name<'a>(span: &SpanView<'a>) -> Option<Cow<'a, str>> {
     event_text(span, ENDED, "response.raw.model")
@@ -111,6 +131,7 @@ fn asked_in(blocks: &str) -> Vec<Requested<'_>> {
         .filter(|block| value::member(block, &["block_type"]) == Some("\"tool_call\""));
     let member = |call, key| member_text(call, &[key]);
     calls
+        .take(ASKED_MAX)
         .map(|call| Requested {
             id: member(call, "tool_call_id").unwrap_or_default(),
             tool: member(call, "tool_name").unwrap_or_default(),
@@ -124,25 +145,33 @@ mod tests {
     use serde_json::json;
 
     use super::{BEGUN, ENDED};
+    use crate::engine::event::Body;
     use crate::normalize::captured::Captured;
     use crate::normalize::scopes::LLAMA_INDEX;
 
-    /// A tool's span, whole and cut short.
+    fn step(name: &str, step: &str) -> Captured {
+        let attributes = json!({"llamaindex.step.input_event": "ToolCall", "llamaindex.step.input_summary": step});
+        Captured::new(LLAMA_INDEX, name, &attributes)
+    }
+
+    /// A tool's span, whole and cut short, and that of the step around it, which is there for tools that do not exist, too.
     #[test]
     fn tools_are_told_by_their_step() {
-        let told = |step: &str| {
-            let attributes = json!({"llamaindex.step.input_event": "ToolCall", "llamaindex.step.input_summary": step});
-            Captured::new(LLAMA_INDEX, "FunctionTool.acall", &attributes)
-        };
-        let step = "ToolCall(tool_name='search', tool_kwargs={'query': \"x's\"}, tool_id='c')";
+        let told = |summary: &str| step("FunctionTool.acall", summary);
+        let around = |summary: &str| step("AgentWorkflow.call_tool", summary);
+        let summary = "ToolCall(tool_name='search', tool_kwargs={'query': \"x's\"}, tool_id='c')";
+        let call = r#"call with id search({"query":"x's"}) = -"#;
+        assert_eq!(told(summary).told(), [call]);
+        assert_eq!(around(summary).told(), [call]);
         assert_eq!(
-            told(step).told(),
-            [r#"call with id search({"query":"x's"}) = -"#]
+            told(summary).failed("refused").told(),
+            [format!("{call} failed: refused")]
         );
-        assert_eq!(
-            told(step).failed("refused").told(),
-            [r#"call with id search({"query":"x's"}) = - failed: refused"#]
-        );
+        // One of the two says who received control.
+        let summary = "ToolCall(tool_name='handoff', tool_kwargs={'to_agent': 'b'}, tool_id='c')";
+        let call = r#"call with id handoff({"to_agent":"b"}) = -"#;
+        assert_eq!(told(summary).told(), [call, "? to b"]);
+        assert_eq!(around(summary).told(), [call]);
         assert!(
             told("ToolCall(tool_name='search', tool_kwargs={'query': 'a long...")
                 .told()
@@ -178,6 +207,44 @@ mod tests {
         assert!(span.told()[0].starts_with("model ? 0+0 Text("));
         let failed = Captured::new(LLAMA_INDEX, "OpenAI.achat", &json!({})).said(BEGUN, &json!({}));
         assert_eq!(failed.failed("refused").told().len(), 1);
+    }
+
+    /// Given a span of a model that ended before its answer came, since that is streamed: the call is told, and what the model had
+    /// asked for the last time with what tools answered, all of it before the span began.
+    #[test]
+    fn streamed_exchanges_are_told() {
+        let called = |id: &str, n: u32| json!({"block_type": "tool_call", "tool_call_id": id, "tool_name": "search", "tool_kwargs": {"n": n}});
+        let answered = |id: &str| json!({"role": "tool", "additional_kwargs": {"tool_call_id": id}, "blocks": [{"block_type": "text", "text": "[]"}]});
+        let begun = json!({"model_dict.model_name": "m", "messages": json!([
+            {"role": "user", "blocks": [{"block_type": "text", "text": "Go."}]},
+            {"role": "assistant", "blocks": [called("a", 0)]},
+            answered("a"),
+            {"role": "assistant", "blocks": [called("b", 1), called("c", 2)]},
+            answered("b"),
+            answered("c"),
+        ]).to_string()});
+        let told =
+            || Captured::new(LLAMA_INDEX, "OpenAI.astream_chat", &json!({})).said(BEGUN, &begun);
+        let expected = [
+            "model m 0+0 Unknown",
+            r#"asked search({"n":1})"#,
+            r#"asked search({"n":2})"#,
+            "call with id (-) = 2 bytes",
+            "call with id (-) = 2 bytes",
+        ];
+        assert_eq!(told().told(), expected);
+        let events = told().report().unwrap().events;
+        let ids = events.iter().filter_map(|event| match &event.body {
+            Body::Requested(call) | Body::ToolCall(call) => Some(call.call_id),
+            _ => None,
+        });
+        let ids: Vec<_> = ids.collect();
+        assert_eq!((ids[0], ids[1]), (ids[3], ids[2]));
+        assert!(
+            events[1..]
+                .iter()
+                .all(|event| event.end_ns <= event.start_ns)
+        );
     }
 
     /// The root is the request; steps tell nothing.
