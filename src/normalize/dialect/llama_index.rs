@@ -9,7 +9,8 @@
 //! provider said beside it lies under `response.raw` and among other arguments. A call that failed has only begun, and so has
 //! one that is streamed: its span ends before the answer, and what it asked for is told when the model is given it again.
 //!
-//! *Hand-offs* are calls of the tool `handoff`.
+//! *Hand-offs* are calls of the tool `handoff`. Its first argument is who receives control, which is there where the reason behind
+//! it is cut short.
 //!
 //! *Runs.* The trace; its root is a request.
 
@@ -64,6 +65,11 @@ fn tool(reading: &mut Reading<'_, '_>) {
             handoff_told_elsewhere: !is_own,
             ..Call::default()
         });
+    } else if is_own
+        && reading.failure().is_none()
+        && let Some(to) = step.and_then(|step| receiver_of(step.as_str()?))
+    {
+        reading.tell_handoff(None, &to);
     }
 }
 
@@ -73,6 +79,13 @@ fn called(step: &str) -> Option<(&str, &str, &str)> {
     let (call, id) = call.strip_suffix("')")?.rsplit_once(", tool_id='")?;
     let (tool, arguments) = call.split_once("', tool_kwargs=")?;
     Some((tool, arguments, id))
+}
+
+/// Who receives control in `ToolCall(tool_name='handoff', tool_kwargs={'to_agent': '…', 'reason': '…`, cut short behind it.
+fn receiver_of(step: &str) -> Option<String> {
+    let call = step.strip_prefix("ToolCall(tool_name='handoff', tool_kwargs={'to_agent': ")?;
+    let (receiver, _) = wrappers::printed_text(call)?;
+    Some(receiver)
 }
 
 fn model(reading: &mut Reading<'_, '_>) {
@@ -172,6 +185,13 @@ mod tests {
         let call = r#"call with id handoff({"to_agent":"b"}) = -"#;
         assert_eq!(told(summary).told(), [call, "? to b"]);
         assert_eq!(around(summary).told(), [call]);
+        let cut =
+            "ToolCall(tool_name='handoff', tool_kwargs={'to_agent': 'b', 'reason': 'They want...";
+        assert_eq!(told(cut).told(), ["? to b"]);
+        assert!(told(cut).failed("refused").told().is_empty());
+        assert!(around(cut).told().is_empty());
+        let cut = "ToolCall(tool_name='handoff', tool_kwargs={'to_agent': 'b...";
+        assert!(told(cut).told().is_empty());
         assert!(
             told("ToolCall(tool_name='search', tool_kwargs={'query': 'a long...")
                 .told()
