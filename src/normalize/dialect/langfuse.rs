@@ -5,6 +5,9 @@
 //!
 //! *Errors* are a level of `ERROR` and a status message.
 //!
+//! *Haystack*, where it traces to Langfuse, calls the span of a tool `tool - NAME`: the name by which the model asks for it and
+//! whether it failed stand in the metadata.
+//!
 //! *Hand-offs* have no type; they show as tools or as the order of agents.
 //!
 //! *Runs.* A parentless observation is one request, whatever its type. The session stands on the trace alone, so it is
@@ -64,8 +67,14 @@ fn agent(reading: &mut Reading<'_, '_>) {
 
 fn tool(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
-    let tool = facts.text(Slot::ToolName).unwrap_or(reading.span.name);
-    let call = Call::observed(tool, facts, None);
+    let attributes = &reading.span.attributes;
+    // What stands in the metadata is JSON.
+    let of_haystack = |key| Some(value::unquote(attributes.find(key)?.as_str()?));
+    let named = of_haystack("langfuse.observation.metadata.haystack.tool.name");
+    let failed = of_haystack("langfuse.observation.metadata.haystack.tool.error");
+    let tool = named.as_deref().or_else(|| facts.text(Slot::ToolName));
+    let mut call = Call::observed(tool.unwrap_or(reading.span.name), facts, None);
+    call.failed |= failed.as_deref() == Some("true");
     reading.tell_call(&call);
 }
 
@@ -101,6 +110,20 @@ mod tests {
         assert_eq!(
             span("tool", &failed).told(),
             [r#"call read({"path":"a"}) = - failed: no such file"#]
+        );
+    }
+
+    /// Given a tool's span by Haystack: the tool is called as in the metadata, which says whether it failed.
+    #[test]
+    fn tools_of_haystack() {
+        let mut tool = json!({"langfuse.observation.metadata.haystack.tool.name": "\"search\"",
+            "langfuse.observation.input": "{\"path\": \"a\"}", "langfuse.observation.output": "refused"});
+        let call = r#"call search({"path":"a"}) = 7 bytes"#;
+        assert_eq!(span("tool", &tool).told(), [call]);
+        tool["langfuse.observation.metadata.haystack.tool.error"] = json!("true");
+        assert_eq!(
+            span("tool", &tool).told(),
+            [format!("{call} failed: refused")]
         );
     }
 
