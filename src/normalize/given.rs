@@ -7,7 +7,7 @@
 //!
 //! - the GenAI conventions: a part `tool_call_response`;
 //! - `OpenAI`'s chat and what follows it: a message of the role `tool`; its responses: an item `function_call_output`;
-//! - Anthropic: a block `tool_result`; Bedrock: a block `toolResult`;
+//! - Anthropic: a block `tool_result`; Bedrock: a block `toolResult`; Haystack: a part `tool_call_result`;
 //! - older versions of traceloop: flat keys (`flat`), which [`Facts`] has read, for Anthropic with its blocks as JSON text in one;
 //! - older conventions: a span event for all of them (`gen_ai.content.prompt`), or one for each (`gen_ai.tool.message`), its
 //!   members in the event's attributes, or as JSON in one.
@@ -224,6 +224,9 @@ fn of_part(part: &str) -> Option<ToolAnswer<'_>> {
     if let Some(response) = gemini.next().filter(|json| json.starts_with('{')) {
         return Some(without_id(&Object::of(response), &["response"]));
     }
+    if let Some(result) = part.member("tool_call_result") {
+        return of_haystack(&Object::of(result));
+    }
     match part.text("type")?.as_ref() {
         "tool_call_response" => {
             let content = ["response", "result", "content"];
@@ -234,6 +237,16 @@ fn of_part(part: &str) -> Option<ToolAnswer<'_>> {
             .or_else(|| Some(without_id(&part, &["content", "result"]))),
         _ => None,
     }
+}
+
+/// Haystack's answer, which names the call that it came from.
+fn of_haystack<'a>(result: &Object<'a>) -> Option<ToolAnswer<'a>> {
+    let origin = Object::of(result.member("origin")?);
+    Some(ToolAnswer {
+        content: result.text("result"),
+        failed: result.member("error") == Some("true"),
+        ..without_id(&origin, &[])
+    })
 }
 
 /// An answer with its id under one key and its content under the first of some others.

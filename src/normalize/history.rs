@@ -310,6 +310,12 @@ mod tests {
             {"role": "user", "parts": [{"function_response": {"id": "c1", "name": "t", "response": {"result": "[]"}}}]},
         ]});
         check(&named, &expected[..1]);
+        let haystack = json!({"messages": [
+            {"role": "assistant", "content": [{"tool_call": {"id": "c1", "tool_name": "t"}}]},
+            {"role": "tool", "content": [{"tool_call_result": {"result": "[]", "origin": {"id": "c1"}, "error": false}}]},
+            {"role": "tool", "content": [{"tool_call_result": {"result": "x", "origin": {"id": "c2"}, "error": true}}]},
+        ]});
+        check(&haystack, &expected);
         check(&json!("no messages"), &[]);
         check(&json!([{"role": "user", "content": "only a user"}]), &[]);
     }

@@ -1,8 +1,10 @@
 //! Haystack's own tracer: spans of the program's tracer whose names begin with `haystack.`.
 //!
-//! *Version 3* has a span for each call of a model and of a tool within the steps of an agent. *Version 2* has one for each
-//! component that ran: the tool invoker's holds all calls of one answer, each with its id, and the chat generator's the
-//! model's reply. Values are there where the program switched content tracing on.
+//! *Version 3* has a span for each call of a model and of a tool within the steps of an agent. That of a tool has no id, and there
+//! is none for a tool that does not exist: so what the model asks for and what it is given are told as well. *Version 2* has a
+//! span for each component that ran: the tool invoker's holds all calls of one answer, each with its id, and the chat generator's
+//! the model's reply. Values are there where the program
+//! switched content tracing on.
 //!
 //! *Errors.* A tool that raised leaves the span well: version 3 has a flag, version 2 one beside the result, and the result
 //! says what happened.
@@ -11,12 +13,15 @@
 
 use std::borrow::Cow;
 
+use crate::normalize::answer::Requested;
 use crate::normalize::call::Call;
-use crate::normalize::facts::Slot;
+use crate::normalize::facts::{ASKED_MAX, Slot};
+use crate::normalize::history::History;
 use crate::normalize::reading::Reading;
 use crate::normalize::report::Outcome;
 use crate::normalize::texts::{json_text, member_text};
-use crate::normalize::{reply, value};
+use crate::normalize::value::Object;
+use crate::normalize::{names, reply, value};
 use crate::otlp::ValueView;
 
 /// Reads one span.
@@ -27,12 +32,44 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         {
             reading.tell_turn();
         }
-        "haystack.agent.step.llm" => model(reading),
+        "haystack.agent.step.llm" => step(reading),
         "haystack.agent.step.tool" => tool(reading),
         "haystack.component.run" => component(reading),
         _ => {}
     }
     Outcome::Noise
+}
+
+/// A model within the steps of an agent: its call, and what went on before it and comes after.
+fn step(reading: &mut Reading<'_, '_>) {
+    model(reading);
+    let given = reading
+        .span
+        .attributes
+        .find("haystack.agent.step.llm.input");
+    let given = given.and_then(json_text).unwrap_or_default();
+    let given = History::of(&given);
+    let output = json_text(reading.facts.value(Slot::PlainOutput)).unwrap_or_default();
+    let mut asked = asked_in(&output);
+    given.name_asked(&mut asked);
+    reading.tell_exchange(&asked, &given.tool_answers());
+}
+
+/// The calls that a reply asks for.
+fn asked_in(output: &str) -> Vec<Requested<'_>> {
+    let parts = value::member(output, &["replies", "0", "content"]).unwrap_or_default();
+    let calls = value::items(parts).filter_map(|part| value::member(part, &["tool_call"]));
+    let calls = calls.filter(|call| call.starts_with('{')).map(Object::of);
+    calls
+        .take(ASKED_MAX)
+        .map(|call| Requested {
+            id: (call.text("id"))
+                .filter(|id| names::is_id(id))
+                .unwrap_or_default(),
+            tool: call.text("tool_name").unwrap_or_default(),
+            arguments: call.text("arguments"),
+        })
+        .collect()
 }
 
 fn model(reading: &mut Reading<'_, '_>) {
@@ -113,7 +150,7 @@ mod tests {
         assert_eq!((events.len(), ids.len()), (600, 600));
     }
 
-    /// Version 3: a span a call, and a flag for a tool that raised.
+    /// Version 3: a span a call, and a flag for a tool that raised; what the model asks for and what it is given.
     #[test]
     fn steps_of_an_agent() {
         let output = replies().to_string();
@@ -122,7 +159,20 @@ mod tests {
                 "haystack.agent.step.llm",
                 &json!({"haystack.agent.step.llm.output": output})
             ),
-            ["model m 110+20 ToolCalls(1)"]
+            ["model m 110+20 ToolCalls(1)", "asked t({})"]
+        );
+        let answer = json!({"role": "tool", "content": [{"tool_call_result": {"result": "Tool 'u' not found.", "error": true,
+            "origin": {"tool_name": "u", "arguments": {}, "id": "b"}}}]});
+        let input = json!({"messages": [{"role": "assistant", "content": [{"tool_call": {"tool_name": "u", "id": "b"}}]}, answer]});
+        assert_eq!(
+            told(
+                "haystack.agent.step.llm",
+                &json!({"haystack.agent.step.llm.input": input.to_string()})
+            ),
+            [
+                "model ? 0+0 Unknown",
+                "call with id (-) = 19 bytes failed: Tool 'u' not found."
+            ]
         );
         let mut call = json!({"haystack.tool.name": "search", "haystack.agent.step.tool.input": "{\"query\": \"x\"}",
             "haystack.agent.step.tool.output": "[]"});
