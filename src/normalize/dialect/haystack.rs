@@ -3,7 +3,7 @@
 //! *Version 3* has a span for each call of a model and of a tool within the steps of an agent. That of a tool has no id, and there
 //! is none for a tool that does not exist: so what the model asks for and what it is given are told as well. *Version 2* has a
 //! span for each component that ran: the tool invoker's holds all calls of one answer, each with its id, and the chat generator's
-//! the model's reply. Values are there where the program
+//! the model's reply. A `SuperComponent` has the reply of a model within it once more. Values are there where the program
 //! switched content tracing on.
 //!
 //! *Errors.* A tool that raised leaves the span well: version 3 has a flag, version 2 one beside the result, and the result
@@ -92,6 +92,10 @@ fn tool(reading: &mut Reading<'_, '_>) {
 
 /// A component: its output says whether it called tools or a model.
 fn component(reading: &mut Reading<'_, '_>) {
+    let kind = reading.span.attributes.find("haystack.component.type");
+    if matches!(kind, Some(ValueView::Str("SuperComponent"))) {
+        return;
+    }
     let Some(output) = json_text(reading.facts.value(Slot::PlainOutput)) else {
         return;
     };
@@ -210,6 +214,8 @@ mod tests {
             ]
         );
         assert_eq!(run(&replies()), ["model m 110+20 ToolCalls(1)"]);
+        let within = json!({"haystack.component.type": "SuperComponent", "haystack.component.output": replies().to_string()});
+        assert!(told("haystack.component.run", &within).is_empty());
         assert!(run(&json!({"documents": []})).is_empty());
     }
 
