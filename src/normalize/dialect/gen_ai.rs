@@ -438,7 +438,7 @@ fn autogen_run<'a>(reading: &Reading<'_, 'a>) -> Option<&'a str> {
 }
 
 /// Whether a text is a UUID: keys that a program chose itself (`default`) would join runs that have nothing in common.
-fn is_uuid(text: &str) -> bool {
+pub(super) fn is_uuid(text: &str) -> bool {
     let fits = |(place, byte): (usize, u8)| match place {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => byte.is_ascii_hexdigit(),

@@ -5,6 +5,9 @@
 //! result. So calls are told like those of a provider's client as well: what a model asks for in its answer, and what tools
 //! answered since its last one, which it is given next. The id makes one call of them.
 //!
+//! A `ReActAgent` writes calls and results into the words of messages, and its calls have ids of their own, drawn by itself:
+//! what a user's message says behind `Observation: ` is the result of the call before it.
+//!
 //! *Model calls.* `LLMChatEndEvent` has the messages that went in and the one that came out, its calls as blocks; what the
 //! provider said beside it lies under `response.raw` and among other arguments. A call that failed has only begun, and so has
 //! one that is streamed: its span ends before the answer, and what it asked for is told when the model is given it again.
@@ -20,17 +23,23 @@ use crate::engine::event::Answer;
 use crate::normalize::answer::{self, Requested};
 use crate::normalize::call::Call;
 use crate::normalize::facts::ASKED_MAX;
+use crate::normalize::given::ToolAnswer;
 use crate::normalize::history::History;
 use crate::normalize::reading::Reading;
 use crate::normalize::records;
 use crate::normalize::reply::Reply;
 use crate::normalize::report::Outcome;
-use crate::normalize::texts::{event_text, event_value, member_text};
+use crate::normalize::texts::{event_text, event_value, member_text, only_text};
 use crate::normalize::{value, wrappers};
 use crate::otlp::SpanView;
 
+use super::gen_ai::is_uuid;
+
 const BEGUN: &str = "LLMChatStartEvent";
 const ENDED: &str = "LLMChatEndEvent";
+
+/// What stands for the id of a call whose result is an observation: such calls come one after the other.
+const OBSERVED: &str = "@observed";
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -58,13 +67,22 @@ fn tool(reading: &mut Reading<'_, '_>) {
     let is_own = reading.span.name.contains("Tool.");
     let called = step.and_then(|step| called(step.as_str()?));
     if let Some((tool, arguments, id)) = called {
+        let arguments = wrappers::python_dictionary(arguments);
         reading.tell_call(&Call {
             tool,
             id: Some(Cow::Borrowed(id)),
-            arguments: wrappers::python_dictionary(arguments).map(Cow::Owned),
+            arguments: arguments.as_deref().map(Cow::Borrowed),
             handoff_told_elsewhere: !is_own,
             ..Call::default()
         });
+        if !is_own && is_uuid(id) {
+            let observed = Requested {
+                id: OBSERVED.into(),
+                tool: tool.into(),
+                arguments: arguments.map(Cow::Owned),
+            };
+            reading.tell_exchange_before(&[observed], &[]);
+        }
     } else if is_own
         && reading.failure().is_none()
         && let Some(to) = step.and_then(|step| receiver_of(step.as_str()?))
@@ -104,7 +122,7 @@ fn model(reading: &mut Reading<'_, '_>) {
     };
     reading.tell_model_call_with(&reply);
     let given = event_text(reading.span, ENDED, "messages").unwrap_or_default();
-    reading.tell_exchange(&asked, &History::of(&given).tool_answers());
+    reading.tell_exchange(&asked, &answers_in(&History::of(&given)));
 }
 
 /// A call of which only the beginning is told.
@@ -118,7 +136,26 @@ fn streamed(reading: &mut Reading<'_, '_>) {
     let given = History::of(&given);
     let before = given.last_answer().unwrap_or_default();
     let asked = asked_in(value::member(before, &["blocks"]).unwrap_or_default());
-    reading.tell_exchange_before(&asked, &given.tool_answers());
+    reading.tell_exchange_before(&asked, &answers_in(&given));
+}
+
+/// What tools answered since the model's last answer.
+fn answers_in<'a>(given: &History<'a>) -> Vec<ToolAnswer<'a>> {
+    let answers = given.tool_answers();
+    if !answers.is_empty() {
+        return answers;
+    }
+    let said = |message| {
+        let of_user = value::member(message, &["role"]) == Some("\"user\"");
+        let words = only_text(message, "blocks").filter(|_| of_user)?;
+        let result = words.strip_prefix("Observation: ")?.to_owned();
+        Some(ToolAnswer {
+            id: OBSERVED.into(),
+            content: Some(Cow::Owned(result)),
+            failed: false,
+        })
+    };
+    given.newest().rev().find_map(said).into_iter().collect()
 }
 
 /// The model that answered, else the one that was to.
@@ -265,6 +302,32 @@ mod tests {
                 .iter()
                 .all(|event| event.end_ns <= event.start_ns)
         );
+    }
+
+    /// Given a call whose id the agent drew, its result is what the user's message says next, streamed or not; a user's other words
+    /// are none.
+    #[test]
+    fn observations_are_results() {
+        let id = "0f8fad5b-d9cb-469f-a165-70867728950e";
+        let summary =
+            |id| format!("ToolCall(tool_name='search', tool_kwargs={{'n': 1}}, tool_id='{id}')");
+        let call = r#"call with id search({"n":1}) = -"#;
+        let around = step("BaseWorkflowAgent.call_tool", &summary(id)).told();
+        assert_eq!(around, [call, r#"asked search({"n":1})"#]);
+        let own = step("FunctionTool.acall", &summary(id)).told();
+        assert_eq!(own, [call]);
+        let given = |words: &str| {
+            let said = |role: &str, words: &str| json!({"role": role, "blocks": [{"block_type": "text", "text": words}]});
+            json!({"messages": json!([said("user", "Go."), said("assistant", "Action: search"), said("user", words)]).to_string()})
+        };
+        for event in [BEGUN, ENDED] {
+            let told = |words| {
+                let span = Captured::new(LLAMA_INDEX, "OpenAI.achat", &json!({}));
+                span.said(event, &given(words)).told().split_off(1)
+            };
+            assert_eq!(told("Observation: []"), ["call with id (-) = 2 bytes"]);
+            assert!(told("My observation: []").is_empty());
+        }
     }
 
     /// The root is the request; steps tell nothing.
