@@ -3,7 +3,7 @@
 //! *Where values stand.* Every span has a message for what went in and one for what came out, under the flat keys of older
 //! conventions, whatever it is: a tool's are its arguments and its result as text, or Eino's object around each. A model that asks
 //! for tools and says nothing has its whole message there as JSON; if it says something besides, the reason for which it stopped
-//! tells that it asked.
+//! tells that it asked. An enhanced tool's arguments are the text of an object, and its result is a list of parts.
 //!
 //! *Runs.* The trace; the root is the request, whatever it is but a model. What ran is the component: the key for the kind
 //! calls every root a workflow. Calls have no ids.
@@ -17,8 +17,8 @@ use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
 use crate::normalize::records::{pick, text};
 use crate::normalize::report::Outcome;
-use crate::normalize::texts::member_text;
-use crate::normalize::value;
+use crate::normalize::texts::{member_text, only_text};
+use crate::normalize::{value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -39,8 +39,8 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
             let name = text(name).filter(|name| !name.is_empty());
             let tool = name.unwrap_or(reading.span.name);
             let mut call = Call::of(tool, reading.facts);
-            call.arguments = text(given).map(|text| whole(text, "ArgumentsInJSON"));
-            call.result = answered.map(|text| whole(text, "Response"));
+            call.arguments = text(given).map(|text| whole(text, arguments_in));
+            call.result = answered.map(|text| whole(text, result_in));
             reading.tell_call(&call);
         }
         Some("ChatModel") => {
@@ -53,22 +53,37 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     Outcome::Noise
 }
 
-/// What went in or came out, which is a list of its pieces where it was streamed.
-fn whole<'a>(text: &'a str, member: &str) -> Cow<'a, str> {
+/// What went in or came out, which is a list of its pieces where it was streamed; what stands in an object is found there.
+fn whole<'a>(text: &'a str, find: impl Fn(&'a str) -> Option<Cow<'a, str>>) -> Cow<'a, str> {
+    let within = |text: &'a str| match text.as_bytes().first() {
+        Some(b'"') => value::unquote(text),
+        Some(b'{') => find(text).unwrap_or(Cow::Borrowed(text)),
+        _ => Cow::Borrowed(text),
+    };
     if text.starts_with('[') {
-        let pieces = value::items(text).map(|piece| within(piece, member));
-        return Cow::Owned(pieces.collect());
+        return Cow::Owned(value::items(text).map(within).collect());
     }
-    within(text, member)
+    within(text)
 }
 
-/// What is written as it stands, or in an object around it.
-fn within<'a>(text: &'a str, member: &str) -> Cow<'a, str> {
-    match text.as_bytes().first() {
-        Some(b'"') => value::unquote(text),
-        Some(b'{') => member_text(text, &[member]).unwrap_or(Cow::Borrowed(text)),
-        _ => Cow::Borrowed(text),
+fn arguments_in(object: &str) -> Option<Cow<'_, str>> {
+    let of_enhanced = || wrappers::only_member(object, "text").filter(|text| text.starts_with('{'));
+    member_text(object, &["ArgumentsInJSON"]).or_else(of_enhanced)
+}
+
+fn result_in(object: &str) -> Option<Cow<'_, str>> {
+    let response = member_text(object, &["Response"]);
+    if response
+        .as_ref()
+        .is_some_and(|response| !response.is_empty())
+    {
+        return response;
     }
+    let output = value::member(object, &["ToolOutput"]).filter(|output| output.starts_with('{'));
+    let parts = output.unwrap_or(object);
+    let is_of_parts = wrappers::only_member(parts, "parts").is_some();
+    let only = only_text(parts, "parts").filter(|_| is_of_parts);
+    only.or(output.map(Cow::Borrowed)).or(response)
 }
 
 fn model_answered(reading: &mut Reading<'_, '_>, message: &str) {
@@ -98,7 +113,8 @@ mod tests {
         Captured::new(SCOPE, name, attributes)
     }
 
-    /// A tool's values as text, within Eino's objects and in pieces, and a tool that failed, which has no result.
+    /// A tool's values as text, within Eino's objects, in pieces and as an enhanced tool's, and a tool that failed, which has no
+    /// result.
     #[test]
     fn tools_are_read() {
         let tool = |given: &str, answered: &str| {
@@ -113,6 +129,21 @@ mod tests {
         let pieces = r#"[{"Response":"fou","Extra":null},{"Response":"nd","Extra":null}]"#;
         assert_eq!(told(around, pieces), call);
         assert_eq!(told(around, r#"["fou","nd"]"#), call);
+        let parts = r#"{"parts":[{"type":"text","text":"found"}]}"#;
+        let enhanced = r#"{"text":"{\"q\": \"x\"}"}"#;
+        assert_eq!(told(enhanced, parts), call);
+        let output = format!(r#"{{"Response":"","ToolOutput":{parts},"Extra":null}}"#);
+        assert_eq!(told(around, &output), call);
+        let both = r#"{"parts":[{"type":"text","text":"found"},{"type":"text","text":"more"}]}"#;
+        let kept = format!(r#"call search({{"q":"x"}}) = {} bytes"#, both.len());
+        assert_eq!(told(enhanced, both), [kept.as_str()]);
+        let nothing = r#"{"Response":"","ToolOutput":null,"Extra":null}"#;
+        assert_eq!(
+            told(around, nothing),
+            [r#"call search({"q":"x"}) = 0 bytes"#]
+        );
+        let text = told(r#"{"text":"hello"}"#, parts);
+        assert_eq!(text, [r#"call search({"text":"hello"}) = 5 bytes"#]);
         let mut failing = tool(around, "");
         failing
             .as_object_mut()
