@@ -40,6 +40,7 @@ mod raw;
 mod receipts;
 mod redact;
 mod refusal;
+mod remark;
 mod response;
 pub(super) mod rpc;
 mod sample;

@@ -14,9 +14,9 @@ use crate::engine::event::Failure;
 use super::closing::{LAST_LINES_BYTES_MAX, closes_with_failure, last_lines, printed_with};
 use super::complaint::{complains, is_failed_at_length, is_turned_away};
 use super::crashes::{self, stops_tex, thrown_in_node};
-use super::emptiness::is_nothing;
 use super::places::without_places;
 use super::refusal::{graphql_error, refusal, tells_of_thing};
+use super::remark::{is_beside_result, tells_error};
 use super::response::error_told;
 use super::rpc;
 use super::sample::cut;
@@ -414,7 +414,8 @@ fn error_in(object: &str, arguments: &str) -> Option<Failure> {
         return Some(failure(""));
     }
     let error = member(object, &["error"])?;
-    let fails = !is_nothing(error) && !tells_of_thing(object, arguments);
+    let fails =
+        tells_error(error) && !is_beside_result(object) && !tells_of_thing(object, arguments);
     fails.then(|| failure_of_call(&unquote(error), arguments))
 }
 

@@ -71,6 +71,10 @@ pub(super) fn refusal(object: &str) -> Option<Cow<'_, str>> {
     if status.as_deref().is_some_and(says_pending) {
         return None;
     }
+    let is_check = flag == Some("false") && object.member("success").is_none();
+    if is_check && told("errors").is_some_and(lists_places) {
+        return None;
+    }
     let why = REASONS.iter().find_map(|name| told(name)).map(unquote);
     let mut others = object.members().filter(|(name, value)| {
         let is_verdict = FLAGS.contains(name) || *name == "status";
@@ -99,6 +103,30 @@ pub(super) fn refusal(object: &str) -> Option<Cow<'_, str>> {
         _ => false,
     };
     tells_nothing_else.then(|| why.unwrap_or_default())
+}
+
+/// Whether the first one of a list of errors says where it stands: these were found in a thing that was checked.
+fn lists_places(errors: &str) -> bool {
+    let first = items(errors).next();
+    first.is_some_and(|first| member(first, &["line"]).is_some())
+}
+
+/// Whether a flag of an object or its status says that the call failed.
+pub(super) fn is_flagged(object: &Object<'_>) -> bool {
+    FLAGS
+        .iter()
+        .any(|name| object.member(name) == Some("false"))
+        || object
+            .member("status")
+            .is_some_and(|status| is_failed(&unquote(status)))
+}
+
+/// Whether a member of this name says how the call went, or what went wrong with it.
+pub(super) fn tells_how_it_went(name: &str) -> bool {
+    matches!(name, "error" | "status" | "state")
+        || [&FLAGS[..], &REASONS, &ASIDES, &PRINTED]
+            .iter()
+            .any(|names| names.contains(&name))
 }
 
 /// Members that say how a thing is that was looked at.
@@ -143,9 +171,26 @@ pub(super) fn tells_of_thing(object: &str, arguments: &str) -> bool {
     verdicts.any(|verdict| matches!(verdict, "true" | "false"))
         || (states
             .any(|state| state.starts_with('"') && !unquote(state).eq_ignore_ascii_case("error"))
-            && object
-                .members()
-                .any(|(name, value)| names(name) && is_asked_for(value)))
+            && (is_record(&object, arguments)
+                || object
+                    .members()
+                    .any(|(name, value)| names(name) && is_asked_for(value))))
+}
+
+/// Fewest members of a record besides the thing and how it is.
+const RECORD_MEMBERS_MIN: usize = 2;
+
+/// Whether an object says of a thing, which the arguments name in the same way, more than how it is.
+fn is_record(object: &Object<'_>, arguments: &str) -> bool {
+    let is_said = |name: &str, value: &str| {
+        is_scalar(value)
+            && member(arguments, &[name]).is_some_and(|said| unquote(said) == unquote(value))
+    };
+    let told = object
+        .members()
+        .filter(|(name, value)| !tells_how_it_went(name) && !is_nothing(value));
+    let (said, others): (Vec<_>, Vec<_>) = told.partition(|(name, value)| is_said(name, value));
+    !said.is_empty() && others.len() >= RECORD_MEMBERS_MIN
 }
 
 /// The first error of a response of GraphQL that brings nothing: its `errors` stand beside `data` that is absent, null, or has
@@ -296,6 +341,17 @@ mod tests {
         ] {
             assert!(!tells_of_thing(object, r#"{"of":["x"]}"#), "{object}");
         }
+        let record = |object| tells_of_thing(object, r#"{"run":"r7","to":"ann"}"#);
+        assert!(record(
+            r#"{"run":"r7","status":"failed","error":"OOM","seconds":70,"zone":"b"}"#
+        ));
+        for object in [
+            r#"{"run":"r8","status":"failed","error":"OOM","seconds":70,"zone":"b"}"#,
+            r#"{"run":"r7","status":"error","error":"OOM","seconds":70,"zone":"b"}"#,
+            r#"{"run":"r7","to":"ann","status":"failed","error":"OOM","zone":"b"}"#,
+        ] {
+            assert!(!record(object), "{object}");
+        }
     }
 
     /// Given a response of GraphQL with errors, its first error is one where it has no data; of partial results, of what was not
@@ -359,6 +415,7 @@ mod tests {
             r#"{"success":false,"details":{"a":1}}"#,
             r#"{"success":true,"output":"undefined symbol a"}"#,
             r#"{"ok":false,"output":"a"}"#,
+            r#"{"ok":false,"errors":[{"line":7,"message":"no semicolon"}]}"#,
             r#"{"items":[{"success":false,"message":"no key"}],"message":"done"}"#,
             r#"{"title":"\"ok\": false","message":"a text"}"#,
         ] {
