@@ -17,7 +17,7 @@ use crate::engine::policy::ToolSettings;
 use super::value::Arguments;
 use super::value::wide::{begins_ignoring_case, ends, trimmed};
 use super::value::{self, closing, failing};
-use super::{shell, verdict, wrappers};
+use super::{exit_code, shell, verdict, wrappers};
 
 /// How far before the end of a result its exit code stands.
 const TAIL_BYTES_MAX: usize = 256;
@@ -128,7 +128,7 @@ fn ended<'t>(
             failure: None,
         };
     }
-    let failed = code.is_some_and(|code| shell::failed(&command, code, words(&printed)));
+    let failed = code.is_some_and(|code| ends_in_failure(&command, code, &printed));
     // What stands around what was printed says nothing of it.
     let message = whole.filter(|whole| *whole != result);
     let told = || failing::failure_of(message, Some(&printed), arguments);
@@ -165,6 +165,19 @@ fn ended<'t>(
     });
     let result = moved.map_or(printed, Cow::Owned);
     Ended { result, failure }
+}
+
+/// Whether a command failed, by its exit code and what it printed.
+fn ends_in_failure(command: &str, code: i64, printed: &str) -> bool {
+    let text = trimmed(printed);
+    if text.starts_with('{') {
+        let object = value::Object::of(text);
+        let output = object.text("stdout").or_else(|| object.text("output"));
+        if let Some(output) = output.filter(|output| !output.is_empty()) {
+            return code != 0 && !exit_code::is_answer(command, code, &output);
+        }
+    }
+    shell::failed(command, code, &value::unquote(words(printed)))
 }
 
 /// Whether arguments hold code, and the result is a small object in whose place for what was printed or came of it is nothing, and

@@ -24,6 +24,7 @@ mod dialect;
 mod ended;
 pub mod events_file;
 mod events_json;
+mod exit_code;
 mod facts;
 mod failed;
 mod fingerprint;

@@ -5,6 +5,7 @@ use memchr::memchr2_iter;
 use crate::engine::event::Command;
 use crate::engine::similarity::{digits_at_end, digits_at_start};
 
+use super::exit_code;
 use super::value::wide::begins_ignoring_case;
 
 /// Programs that end with 1 to say that they found nothing, or a difference: an answer, not a failure.
@@ -26,7 +27,18 @@ pub(super) fn looks_for(command: &str) -> bool {
 /// nothing; that is an empty result.
 pub(super) fn failed(command: &str, exit_code: i64, printed: &str) -> bool {
     let found_nothing = exit_code == 1 && printed.trim().is_empty() && is_search(command);
-    exit_code != 0 && !found_nothing
+    exit_code != 0 && !found_nothing && !exit_code::is_answer_among(command, exit_code, printed)
+}
+
+/// The programs of a command line.
+pub(super) fn programs(line: &str) -> impl Iterator<Item = &str> {
+    let parts = line.split(['|', ';', '&', '\n']);
+    parts.filter_map(|part| words(part).next().map(file_name))
+}
+
+/// Whether a program takes a command of its own.
+pub(super) fn has_commands(program: &str) -> bool {
+    HAVE_COMMANDS.contains(&program)
 }
 
 /// Programs behind a pipe that pass on what they are given, or a part of it.
@@ -124,7 +136,7 @@ const GROUPS: [&str; 22] = [
 ];
 
 /// Words behind a program by which it looks: `git status`, `kubectl get pods`, `docker compose logs`.
-const LOOKS: [&str; 15] = [
+const LOOKS: [&str; 18] = [
     "status",
     "log",
     "logs",
@@ -140,6 +152,9 @@ const LOOKS: [&str; 15] = [
     "view",
     "blame",
     "rev-parse",
+    "is-active",
+    "is-enabled",
+    "is-failed",
 ];
 
 /// Whether a command line does nothing but look: nothing is written to a file, and each of its commands reads, searches or shows,
@@ -392,7 +407,7 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
         .skip_while(|word| word.contains('=') || PREFIXES.contains(word))
 }
 
-fn file_name(program: &str) -> &str {
+pub(super) fn file_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 

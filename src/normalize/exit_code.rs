@@ -1,0 +1,103 @@
+//! Where the code with which a command ended is a part of its answer.
+//!
+//! Programs that look tell by it what they found: `diff` that there is a difference, `systemctl is-active` how a service is. And
+//! `find`, `grep` and `du` end so where they could not read something, beside all that they could: what they printed is the
+//! answer, and what they say of themselves a remark.
+
+use super::shell;
+use super::value::failing;
+
+/// Codes from which on the shell tells how a command ended, and not the command.
+const OF_SHELL: i64 = 124;
+
+/// What a program that looks says of how it is called, or of what it is given.
+const USAGE: [&str; 5] = ["Usage: ", "usage: ", "Try '", "       ", "parse error: "];
+
+/// Whether a command that did not end with 0 answered: it does nothing but look, and printed something, as far as that is told
+/// apart from what it printed of errors.
+pub(super) fn is_answer(command: &str, code: i64, printed: &str) -> bool {
+    (1..OF_SHELL).contains(&code) && !printed.trim().is_empty() && shell::only_looks(command)
+}
+
+/// The same where everything that was printed stands together: the code is the lowest, and a line is none that a program says of
+/// itself. Programs with commands of their own say errors in many ways; of them, only those are known that ask how something is.
+pub(super) fn is_answer_among(command: &str, code: i64, printed: &str) -> bool {
+    if !is_answer(command, code, printed) {
+        return false;
+    }
+    let programs = || shell::programs(command);
+    if programs().any(shell::has_commands) {
+        return command.contains(" is-");
+    }
+    if code > 1 {
+        return false;
+    }
+    let is_own = |line: &str| {
+        let said_by = line.split_once(':').map_or("", |(name, _)| name.trim_end());
+        programs()
+            .chain(["bash", "sh", "zsh"])
+            .any(|name| name == shell::file_name(said_by))
+            || USAGE.iter().any(|words| line.starts_with(words))
+    };
+    let mut lines = printed.lines().filter(|line| !line.trim().is_empty());
+    lines.any(|line| !is_own(line)) && !failing::reads_as_failure(printed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_answer, is_answer_among};
+
+    /// Given a command that only looks and printed something, its code is a part of the answer; what the shell says, or what any
+    /// other command ends with, is not.
+    #[test]
+    fn who_looks_answers() {
+        for (command, code) in [
+            ("find / -name a.cfg", 1),
+            ("grep -rn a /srv | head -3", 2),
+            ("du -sh /srv", 1),
+            ("diff a b", 1),
+            ("systemctl is-active web", 3),
+        ] {
+            assert!(is_answer(command, code, "a"), "{command}");
+            assert!(!is_answer(command, code, " \n"), "{command}");
+            assert!(!is_answer(command, 0, "a"), "{command}");
+        }
+        for (command, code) in [
+            ("make", 1),
+            ("cat a; python b.py", 1),
+            ("ls", 127),
+            ("ls", 137),
+        ] {
+            assert!(!is_answer(command, code, "a"), "{command}");
+        }
+    }
+
+    /// Given what was printed as a whole, there is an answer where a line is none that the program says of itself.
+    #[test]
+    fn remarks_are_no_answer() {
+        for (command, printed) in [
+            ("diff a b", "3c3\n< old\n---\n> new"),
+            ("find / -name a", "find: '/root': Permission denied\n/srv/a"),
+            ("systemctl is-active web", "inactive"),
+            (
+                "cat a b",
+                "the text of a\ncat: b: No such file or directory",
+            ),
+        ] {
+            assert!(is_answer_among(command, 1, printed), "{command}");
+        }
+        for (command, printed) in [
+            ("cat b", "cat: b: No such file or directory"),
+            ("ls b", "/bin/ls: cannot access 'b'"),
+            (
+                "grep -y a b",
+                "grep: unknown option\nUsage: grep [OPTION]\nTry 'grep --help'",
+            ),
+            ("kubectl get pods", "The server was refused"),
+            ("git status", "fatal: not a git repository"),
+            ("jq . a", "bash: jq: command not found"),
+        ] {
+            assert!(!is_answer_among(command, 1, printed), "{command}");
+        }
+    }
+}
