@@ -23,7 +23,8 @@
 //! mat`), but to a tool that searches, and so are questions (`query`) in wholly other words between which something was done or a
 //! user spoke. A result of up to 64 bytes, or one no longer than what was
 //! sent, may be a mere acknowledgement (`ok`, `saved`), unless it counts nought (`{"count": 0}`) or the tool looks (`grep`),
-//! and so may that of a tool that writes. Other numbers for other numbers are an answer. A new result of the tool starts the count
+//! and so may that of a tool that writes. Other numbers for other numbers are an answer, and so is another number for each of
+//! several questions without a word in common. A new result of the tool starts the count
 //! anew; where other results of the tool are more than these, it has more than one to give; and the calls of one model answer count
 //! once.
 
@@ -177,13 +178,30 @@ fn same_results<'m>(
     let same = if others == 0 && stands {
         same
     } else {
-        reworded(judged, sample, same, since)
+        let same = reworded(judged, sample, same, since);
+        if have_answers(judged, sample, &same) {
+            return None;
+        }
+        same
     };
     let mut wordings: Vec<_> = same.iter().filter_map(|mark| mark.key()).collect();
     wordings.retain(|key| *key != own);
     wordings.sort_unstable();
     wordings.dedup();
     (same.len() >= enough.max(others) && wordings.len() >= WORDINGS_MIN).then_some(same)
+}
+
+/// Whether questions without a word in common brought another number each: that is what was asked.
+fn have_answers(judged: &Judged<'_>, sample: &str, same: &[&CallMark]) -> bool {
+    let mut results: Vec<_> = same.iter().map(|mark| mark.result()).collect();
+    results.push(judged.result);
+    results.sort_unstable();
+    results.dedup();
+    results.len() > same.len()
+        && same.iter().all(|mark| {
+            let retells = mark.retells && judged.retells;
+            !retells && relation(&mark.sample, sample) == Relation::Rephrased
+        })
 }
 
 /// Whether a result is short and tells of numbers which are all nought: `{"count": 0}`.
