@@ -19,6 +19,7 @@ mod drawn;
 mod echo;
 mod elements;
 mod emptiness;
+mod errors_printed;
 pub(super) mod failing;
 mod failure;
 mod faults;
@@ -194,7 +195,7 @@ pub(super) fn answer_json(
     match output {
         Recorded::Value(value) if !value.empty => Recorded::Value(Value {
             answers: telling::answers(json, asked),
-            ..with_hits(value, &rest, arguments)
+            ..errors_printed::judged(with_hits(value, &rest, arguments), json, arguments)
         }),
         output => output,
     }

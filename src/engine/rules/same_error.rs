@@ -434,7 +434,13 @@ fn observe_refused(
 ) -> Option<Finding> {
     let key = refused_key(judged);
     let is_again = fold.asked_before(judged);
-    if judged.denies && asks_for_another(fold, judged) {
+    let is_verdict = judged.denies
+        && !judged
+            .call
+            .output
+            .value()
+            .is_some_and(|value| value.refuses);
+    if is_verdict && asks_for_another(fold, judged) {
         return None;
     }
     let tally = fold.tallies.of(RULE, key);

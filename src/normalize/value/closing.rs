@@ -57,11 +57,20 @@ pub(in crate::normalize) fn last_lines_within(
     end.rsplit(break_of_lines)
 }
 
-/// Whether the last of several lines says that it failed.
+/// Those of them that are no words of a language, and say so in the only line as well.
+const ALONE: [&str; 4] = ["make: *** ", "make[1]: *** ", "npm err! ", "npm error "];
+
+/// Whether the last of several lines says that it failed, or the only one, in the form of a program's.
 pub(super) fn closes_with_failure(text: &str) -> bool {
     let mut lines = last_lines(text);
-    let last = lines.next().filter(|_| lines.next().is_some());
-    last.is_some_and(|last| begins_closing(last) || closes_job(last) || closes_tex(text, last))
+    let Some(last) = lines.next() else {
+        return false;
+    };
+    let begins = |words: &&str| begins_ignoring_case(last, words);
+    let last = lines.next().map(|_| last);
+    ALONE.iter().any(begins)
+        || last
+            .is_some_and(|last| begins_closing(last) || closes_job(last) || closes_tex(text, last))
 }
 
 /// How TeX's last line begins, and those with which it says before what was wrong.
@@ -149,6 +158,12 @@ mod tests {
             "! Undefined control sequence.\nl.82 a\nNo pages of output.",
         ] {
             assert!(closes_with_failure(&format!("made\n{last}")), "{last}");
+        }
+        for only in [
+            "make: *** [Makefile:3: all] Error 1",
+            "npm error Missing script: \"a\"",
+        ] {
+            assert!(closes_with_failure(only), "{only}");
         }
         for last in [
             "Finished: SUCCESS",
