@@ -57,6 +57,31 @@ pub(super) fn clock_time(bytes: &[u8], at: usize) -> Option<usize> {
     Some(end)
 }
 
+/// Where `mm:ss.fff` ends, if it starts here: how long something took.
+pub(super) fn minutes(bytes: &[u8], at: usize) -> Option<usize> {
+    let fits = two_digits(bytes, at)? < 60
+        && bytes.get(at + 2) == Some(&b':')
+        && two_digits(bytes, at + 3)? < 60
+        && bytes.get(at + 5) == Some(&b'.');
+    if !fits {
+        return None;
+    }
+    let end = skip(bytes, at + 6, u8::is_ascii_digit);
+    let is_whole = !bytes.get(end).is_some_and(u8::is_ascii_alphanumeric);
+    (end >= at + 9 && is_whole).then_some(end)
+}
+
+/// Whether the date of a web server's log stands before a place, `21/Nov/2025:`.
+pub(super) fn is_behind_web_date(bytes: &[u8], at: usize) -> bool {
+    let date = at.checked_sub("21/Nov/2025:".len());
+    let Some([d1, d2, b'/', m1, m2, m3, b'/', year @ .., b':']) = date.map(|from| &bytes[from..at])
+    else {
+        return false;
+    };
+    [d1, d2].into_iter().chain(year).all(u8::is_ascii_digit)
+        && [m1, m2, m3].into_iter().all(u8::is_ascii_alphabetic)
+}
+
 /// Where `h:mm:ss` ends, if it starts here: a time of less than ten hours.
 pub(super) fn short_time(bytes: &[u8], at: usize) -> Option<usize> {
     let is_sign = |place: usize| bytes.get(place) == Some(&b':');

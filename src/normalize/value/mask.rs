@@ -12,7 +12,8 @@ mod processes;
 use std::ops::Range;
 
 use super::clock::{
-    clock_time, date, fraction, number, short_time, skip, stamp, stamp_time, unit, zone,
+    clock_time, date, fraction, is_behind_web_date, minutes, number, short_time, skip, stamp,
+    stamp_time, unit, zone,
 };
 use super::scratch::{Scratch, Written};
 use super::wide;
@@ -289,6 +290,7 @@ impl Word {
             .or_else(|| self.reference(bytes))
             .or_else(|| self.token(bytes))
             .or_else(|| self.named(bytes))
+            .or_else(|| self.hash_code(bytes))
             .or_else(|| self.task(bytes))
             .or_else(|| self.id(bytes))
     }
@@ -316,8 +318,12 @@ impl Word {
             return Some(self.replaced(zone(bytes, end), TIME));
         }
         // `src/main.rs:10:20` is a place in a file.
-        if self.start > 0 && matches!(bytes[self.start - 1], b':' | b'.' | b'-') {
+        let is_part = self.start > 0 && matches!(bytes[self.start - 1], b':' | b'.' | b'-');
+        if is_part && !is_behind_web_date(bytes, self.start) {
             return None;
+        }
+        if let Some(end) = minutes(bytes, self.start) {
+            return Some(self.replaced(end, DURATION));
         }
         let end = clock_time(bytes, self.start).or_else(|| short_time(bytes, self.start))?;
         Some(self.replaced(zone(bytes, end), TIME))
@@ -529,6 +535,10 @@ mod tests {
         check("dump-20261125-031020.sql", "dump-<time>.sql");
         check("20261125T031020Z", "<time>");
         check("1795294538.329: ok", "<time>: ok");
+        check(
+            "- [21/Nov/2025:14:21:22 +0000] \"GET /\"",
+            "- [21/Nov/2025:<time> +0000] \"GET /\"",
+        );
         check("1795294538329", "<time>");
         check("1795294538329000000", "<time>");
     }
@@ -562,6 +572,19 @@ mod tests {
             "<Tool object at 0x7f3a5c0012d0>",
             "<Tool object at <address>>",
         );
+        check("com.a.Foo@1b6d3586 has 3", "com.a.Foo@<address> has 3");
+        check(
+            "[Ljava.lang.String;@7852e922",
+            "[Ljava.lang.String;@<address>",
+        );
+        for kept in [
+            "ann@1b6d3586",
+            "Ann@1b6d3586.example",
+            "React@18",
+            "Foo@1B6D3586",
+        ] {
+            check(kept, kept);
+        }
     }
 
     /// Given names of pods, what is another one for each pod is masked; what only looks like it stays.
@@ -632,6 +655,10 @@ mod tests {
         check("after 3 seconds", "after <duration>");
         check("took 80µs", "took <duration>");
         check(
+            "Time: 00:00.012, Memory: 6.00 MB",
+            "Time: <duration>, Memory: 6.00 MB",
+        );
+        check(
             "#7 [3/5] RUN npm ci\n#7 3.355 npm error\n#7 12.04 done",
             "#7 [3/5] RUN npm ci\n#7 <duration> npm error\n#7 <duration> done",
         );
@@ -672,6 +699,7 @@ mod tests {
             "version 1.10.2",
             "listening on 10.0.0.1:8080",
             "src/main.rs:10:20: error",
+            "rs/Nov/2025:10:20",
             "departs 2024-05-27",
             "20261125-0310",
             "20261399-031020",

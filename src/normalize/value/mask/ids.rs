@@ -76,6 +76,10 @@ const TOKEN_BYTES_MIN: usize = 8;
 /// How far before a value its name is looked for: more than the longest has, with the sign before it.
 const TOKEN_NAME_BYTES: usize = 16;
 
+/// How many hex digits the hash of an object of Java's has, and longest name of a class that is looked at.
+const HASH_CODE_BYTES: RangeInclusive<usize> = 5..=8;
+const CLASS_BYTES_MAX: usize = 64;
+
 impl Word {
     /// Hex digits in groups of 8, 4, 4, 4 and 12.
     pub(super) fn uuid(&self, bytes: &[u8]) -> Option<Volatile> {
@@ -127,6 +131,24 @@ impl Word {
         let is_one = |token: &&[u8]| before[sign + 1..].eq_ignore_ascii_case(token);
         let is_drawn = self.classes & (LOWER | UPPER) != 0 && self.len() >= TOKEN_BYTES_MIN;
         (is_drawn && TOKENS.iter().any(is_one)).then(|| self.replaced(self.end, ID))
+    }
+
+    /// `1b6d3586` in `com.a.Foo@1b6d3586`: where an object of a class lies, as Java prints one without a text of its own.
+    pub(super) fn hash_code(&self, bytes: &[u8]) -> Option<Volatile> {
+        let before = bytes[..self.start].strip_suffix(b"@")?;
+        let before = &before[before.len().saturating_sub(CLASS_BYTES_MAX)..];
+        let name = before.rsplit(|byte| !byte.is_ascii_alphanumeric()).next()?;
+        let is_class = name.first().is_some_and(u8::is_ascii_uppercase)
+            || before.ends_with(b";")
+            || before.ends_with(b"[I")
+            || before.ends_with(b"[B");
+        let is_whole = !matches!(bytes.get(self.end), Some(b'.' | b'-' | b'_'))
+            || !bytes
+                .get(self.end + 1)
+                .is_some_and(u8::is_ascii_alphanumeric);
+        let is_hash =
+            HASH_CODE_BYTES.contains(&self.len()) && self.is_hex() && self.classes & UPPER == 0;
+        (is_class && is_whole && is_hash).then(|| self.replaced(self.end, ADDRESS))
     }
 
     /// `N4MTb1d0+yV/=` in `HostId: N4MTb1d0+yV/=`: what stands behind one of [`NAMED_TOKENS`], and holds letters.

@@ -1,6 +1,8 @@
 //! What programs print anew each time that they are run: ages, rates and meters of transfers, times of queries and packets,
 //! numbers of processes and threads, names of temporary files.
 
+use std::ops::RangeInclusive;
+
 use super::super::clock::{fraction, skip};
 use super::{DIGIT, DURATION, ID, PROCESS, Volatile, Word};
 
@@ -43,6 +45,9 @@ const MKTEMP_NAME_BYTES: usize = 10;
 
 /// Fewest digits at the end of a name in `/tmp` that were drawn, as in `/tmp/go-build3214567890`.
 const DRAWN_DIGITS_MIN: usize = 9;
+
+/// How many digits a process's number has in such a name.
+const PROCESS_DIGITS: RangeInclusive<usize> = 4..=7;
 
 /// Longest name in `/tmp` that is looked at, in bytes.
 const NAME_BYTES_MAX: usize = 64;
@@ -197,12 +202,32 @@ impl Word {
             _ => {
                 let word = bytes[self.start..self.end].iter().rev();
                 let digits = word.take_while(|byte| byte.is_ascii_digit()).count();
-                let is_drawn = before[..=slash].ends_with(b"/tmp/")
-                    && (DRAWN_DIGITS_MIN..self.len()).contains(&digits);
-                is_drawn.then(|| self.replaced(self.end, ID))
+                let is_within = before[..=slash].ends_with(b"/tmp/");
+                let is_drawn = is_within && (DRAWN_DIGITS_MIN..self.len()).contains(&digits);
+                let is_numbered = bytes.get(self.end) == Some(&b'/')
+                    && numbers_process(&bytes[..self.end]) == Some(self.start);
+                let is_below = digits == self.len()
+                    && digits >= DRAWN_DIGITS_MIN
+                    && slash + 1 == before.len()
+                    && numbers_process(&before[..slash]).is_some();
+                (is_drawn || is_numbered || is_below).then(|| self.replaced(self.end, ID))
             }
         }
     }
+}
+
+/// Where the number of a process begins with which the name of a directory in `/tmp` ends, `/tmp/ipykernel_12345`: no year.
+fn numbers_process(path: &[u8]) -> Option<usize> {
+    let path_start = path.len().saturating_sub(NAME_BYTES_MAX);
+    let near = &path[path_start..];
+    let digits = near.iter().rev().take_while(|byte| byte.is_ascii_digit());
+    let start = near.len() - digits.count();
+    let number = &near[start..];
+    let slash = near[..start].iter().rposition(|byte| *byte == b'/')?;
+    let is_year = number.len() == 4 && (number.starts_with(b"19") || number.starts_with(b"20"));
+    let is_named = start > slash + 2 && matches!(near[start - 1], b'_' | b'-');
+    let is_one = PROCESS_DIGITS.contains(&number.len()) && !is_year;
+    (is_named && is_one && near[..=slash].ends_with(b"/tmp/")).then_some(path_start + start)
 }
 
 fn holds(text: &[u8], part: &[u8]) -> bool {
@@ -330,6 +355,10 @@ mod tests {
         check("/var/folders/a/T/tmp1a2b3c4d", "/var/folders/a/T/<id>");
         check("/tmp/go-build3214567890/b001", "/tmp/go-<id>/b001");
         check(
+            "/tmp/ipykernel_12345/306287492.py:1: it is old",
+            "/tmp/ipykernel_<id>/<id>.py:1: it is old",
+        );
+        check(
             "/tmp/pytest-of-root/pytest-12/test_a0",
             "/tmp/pytest-of-root/pytest-<pid>/test_a0",
         );
@@ -337,6 +366,9 @@ mod tests {
             "/tmp/tmp1.py",
             "/tmp/tmp12345.py and /tmp/tmp_file_2024",
             "/tmp/report2024.csv",
+            "/tmp/report_2024/a",
+            "/tmp/report_12345.csv",
+            "/srv/report_12345/123456789.py",
             "/src/build3214567890",
             "tmp1a2b3c4d",
             "of 12 (4711) panicked at",
