@@ -6,6 +6,7 @@
 pub(super) mod amount;
 pub(super) mod batch;
 pub(crate) mod blanks;
+mod clocks;
 pub(crate) mod control;
 mod copying;
 mod counted;

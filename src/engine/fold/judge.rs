@@ -298,7 +298,11 @@ impl Fold {
         let retells = policy.progress_aware && self.retells(call, tool, key);
         let outcome = self.outcome(call, tool, key);
         let is_news = policy.progress_aware && outcome == Outcome::Fresh;
-        let again = again || (is_news && self.counts_calls(key, trend.as_deref()));
+        let runs_on = || {
+            self.counts_calls(key, trend.as_deref())
+                || self.shows_clock(key, trend.as_deref(), call.start_ns)
+        };
+        let again = again || (is_news && runs_on());
         let outcome = match outcome {
             Outcome::Fresh if jitters || again || retells || thinks(call) => Outcome::Stale,
             outcome => outcome,
