@@ -17,6 +17,7 @@ mod loops;
 mod made;
 mod pauses;
 mod plants;
+mod remarks;
 mod repairs;
 mod rounds;
 mod scores;
@@ -61,6 +62,7 @@ fn all_loops() -> Vec<loops::Loop> {
         pauses::LOOPS,
         doubles::LOOPS,
         rounds::LOOPS,
+        remarks::LOOPS,
     ]
     .concat()
 }
@@ -87,6 +89,7 @@ fn all_work() -> Vec<lookalikes::Work> {
         pauses::WORK,
         doubles::WORK,
         rounds::WORK,
+        remarks::WORK,
     ]
     .concat()
 }
