@@ -22,8 +22,8 @@ pub(super) fn tells_error(value: &str) -> bool {
     }
     let is_measure = value.contains('.') && value.parse::<f64>().is_ok();
     let text = unquote(value);
-    let says_none = |none: &&str| text.eq_ignore_ascii_case(none);
-    !is_nothing(value) && !is_measure && !NONE.iter().any(|none| says_none(&none))
+    let says_none = NONE.iter().any(|none| text.eq_ignore_ascii_case(none));
+    !is_nothing(value) && !is_measure && !says_none
 }
 
 /// Whether an object with an error brings a result as well: a list of things, or what envelopes are sent to carry. Where a flag
