@@ -5,7 +5,7 @@
 //! was changed in between.
 
 use super::super::shell;
-use super::failing::without_way;
+use super::failing::{reads_as_failure, without_way};
 use super::wide::trimmed;
 use super::{Arguments, Value, hash, mask, unquote};
 
@@ -53,7 +53,8 @@ pub(super) fn judged(value: Value, json: &str, arguments: &Arguments<'_>) -> Val
         return value;
     };
     let printed = unquote(json);
-    if !speaks_of_error(&printed) || shell::only_looks(command) {
+    let is_known = reads_as_failure(&printed);
+    if is_known || !speaks_of_error(&printed) || shell::only_looks(command) {
         return value;
     }
     Value {
@@ -73,7 +74,7 @@ fn speaks_of_error(text: &str) -> bool {
         })
 }
 
-/// Whether what stands there is a word, or the end of a name, and no part of a path or of another word.
+/// Whether what stands there is a word, or the end of a name, and no part of a path or of another word, and no count of none.
 fn is_word(text: &str, from: usize, to: usize) -> bool {
     let behind = text[to..].strip_prefix('s').unwrap_or(&text[to..]);
     let goes_on = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '/');
@@ -81,7 +82,13 @@ fn is_word(text: &str, from: usize, to: usize) -> bool {
         .strip_prefix('.')
         .is_some_and(|rest| rest.starts_with(char::is_alphabetic));
     let before = text[..from].rsplit(char::is_whitespace).next();
-    !behind.starts_with(goes_on) && !is_path && !before.unwrap_or_default().contains(['/', '-'])
+    let count = behind.trim_start_matches([':', '=', ' ']).strip_prefix('0');
+    let counts_none =
+        count.is_some_and(|rest| !rest.starts_with(|sign| goes_on(sign) || sign == '.'));
+    !counts_none
+        && !behind.starts_with(goes_on)
+        && !is_path
+        && !before.unwrap_or_default().contains(['/', '-'])
 }
 
 #[cfg(test)]
@@ -126,6 +133,7 @@ mod tests {
             ("cat a.log", "a.rb:1: undefined (NameError)"),
             ("make", "cc -c src/error.c\ncc -c no-error.c"),
             ("make", "0 errors, 1 warning"),
+            ("./soak.sh", "rounds: 90632 errors: 0 p99_ms: 3.34"),
             ("cargo build", "warning: unused error\n    Finished in 3s"),
             ("ls -l; make", "built error-list"),
         ] {

@@ -23,9 +23,7 @@ pub(super) const LOOPS: &[Loop] = &[
 
 pub(super) const WORK: &[Work] = &[
     ("search: hits beside an error", hits_beside_error),
-    ("runs: what each one failed of", failed_runs),
     ("linter: faults of each file", faults_of_files),
-    ("shell: found beside what is closed", found_beside_closed),
     ("shell: codes that are answers", codes_that_answer),
     ("counts: another number for each thing", other_counts),
     ("program: another crash after each edit", other_crashes),
@@ -69,19 +67,6 @@ fn error_without_hits(made: &mut Made) {
     }
 }
 
-fn failed_runs(made: &mut Made) {
-    made.begin(4);
-    let kind = made.pick(&["run", "pipeline", "order", "release"]);
-    for thing in made.some_words(ROUNDS) {
-        let (seconds, zone) = (made.between(40, 4_000), made.word());
-        made.call(
-            &format!("get_{kind}"),
-            json!({kind: thing}),
-            json!({kind: thing, "status": "failed", "error": "OutOfMemory", "seconds": seconds, "zone": zone}),
-        );
-    }
-}
-
 fn faults_of_files(made: &mut Made) {
     made.begin(4);
     for _ in 0..ROUNDS {
@@ -100,37 +85,6 @@ fn printed(made: &mut Made, command: &str, output: &str, errors: &str, code: u8)
         json!({"command": command}),
         json!({"stdout": output, "stderr": errors, "exit_code": code}),
     );
-}
-
-fn found_beside_closed(made: &mut Made) {
-    made.begin(4);
-    let kind = made.below(3);
-    for thing in made.some_words(ROUNDS) {
-        let (dir, number) = (made.word(), made.between(3, 900));
-        match kind {
-            0 => printed(
-                made,
-                &format!("find / -name '{thing}*'"),
-                &format!("/srv/{dir}/{thing}{number}\n"),
-                "find: '/proc/1/map_files': Permission denied",
-                1,
-            ),
-            1 => printed(
-                made,
-                &format!("grep -rn {thing} /srv"),
-                &format!("/srv/{dir}/a.cfg:{number}:{thing}\n"),
-                "grep: /srv/key: Permission denied",
-                2,
-            ),
-            _ => printed(
-                made,
-                &format!("du -sh /srv/{thing}"),
-                &format!("{number}M\t/srv/{thing}\n"),
-                "du: cannot read directory '/srv/lost': Permission denied",
-                1,
-            ),
-        }
-    }
 }
 
 fn codes_that_answer(made: &mut Made) {
