@@ -53,8 +53,7 @@ pub(super) fn judged(value: Value, json: &str, arguments: &Arguments<'_>) -> Val
         return value;
     };
     let printed = unquote(json);
-    let is_known = reads_as_failure(&printed);
-    if is_known || !speaks_of_error(&printed) || shell::only_looks(command) {
+    if shell::only_looks(command) || !speaks_of_error(&printed) || reads_as_failure(&printed) {
         return value;
     }
     Value {
