@@ -263,7 +263,7 @@ mod tests {
     use std::path::PathBuf;
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
     use tokio::time::Instant;
 
     use super::*;
@@ -290,6 +290,20 @@ mod tests {
         (args, reader)
     }
 
+    /// The next connection, and what is asked on it.
+    async fn peer_of(listener: &TcpListener) -> (TcpStream, String) {
+        let (mut peer, _) = listener.accept().await.unwrap();
+        let mut request = [0; 1024];
+        let length = peer.read(&mut request).await.unwrap();
+        let request = String::from_utf8_lossy(&request[..length]).into_owned();
+        (peer, request)
+    }
+
+    async fn say(peer: &mut TcpStream, answer: &str) {
+        let answer = format!("HTTP/1.1 {answer}");
+        peer.write_all(answer.as_bytes()).await.unwrap();
+    }
+
     /// Given a stream that falls silent and stays open, another one is asked for, from where this one was.
     #[tokio::test(start_paused = true)]
     async fn a_silent_stream_is_left() {
@@ -302,12 +316,9 @@ mod tests {
                 "400 Bad Request\r\n\r\n{\"error\": \"ahead\"}",
                 "400 Bad Request\r\nconnection: close\r\n\r\n{\"error\": \"enough\"}",
             ] {
-                let (mut peer, _) = listener.accept().await.unwrap();
-                let mut request = [0; 1024];
-                let length = peer.read(&mut request).await.unwrap();
-                asked.push(String::from_utf8_lossy(&request[..length]).into_owned());
-                let answer = format!("HTTP/1.1 {answer}");
-                peer.write_all(answer.as_bytes()).await.unwrap();
+                let (mut peer, request) = peer_of(&listener).await;
+                asked.push(request);
+                say(&mut peer, answer).await;
                 if answer.contains("200 OK") {
                     peers.push(peer);
                 }
@@ -338,15 +349,12 @@ mod tests {
                 "400 Bad Request\r\nconnection: close\r\n\r\n{\"error\": \"ahead\"}",
                 "400 Bad Request\r\nconnection: close\r\n\r\n{\"error\": \"enough\"}",
             ] {
-                let (mut peer, _) = listener.accept().await.unwrap();
-                let mut request = [0; 1024];
-                let length = peer.read(&mut request).await.unwrap();
-                asked.push(String::from_utf8_lossy(&request[..length]).into_owned());
+                let (mut peer, request) = peer_of(&listener).await;
+                asked.push(request);
                 if asked.len() == 2 {
                     std::fs::write(&file, "two\n").unwrap();
                 }
-                let answer = format!("HTTP/1.1 {answer}");
-                peer.write_all(answer.as_bytes()).await.unwrap();
+                say(&mut peer, answer).await;
             }
             asked
         };
