@@ -124,6 +124,10 @@ fn same_results<'m>(
 ) -> Option<Vec<&'m CallMark>> {
     let own = judged.key?;
     let sample = &*judged.call.input.value()?.sample;
+    let trend = judged.trend.as_deref();
+    if !judged.retells && recent.may_have_given(judged.result, trend) < enough {
+        return None;
+    }
     let mut in_other_words = recent.of_other_shape(judged.tool_hash, judged.shape);
     let items = judged
         .call
@@ -135,10 +139,6 @@ fn same_results<'m>(
     let is_told = has_bytes(judged, ACKNOWLEDGEMENT_BYTES_MAX + 1);
     let pages = is_told && says_page(sample) && !names_file(sample);
     if in_numbers_alone && !is_long && !pages && !says_amount(sample) {
-        return None;
-    }
-    let trend = judged.trend.as_deref();
-    if !judged.retells && recent.may_have_given(judged.result, trend) < enough {
         return None;
     }
     let (mut same, mut others) = (Vec::<&CallMark>::with_capacity(RECENT_CALLS_MAX), 0);
