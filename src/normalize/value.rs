@@ -52,6 +52,7 @@ mod telling;
 mod told_lines;
 mod transient;
 mod turned_away;
+mod walls;
 pub(super) mod wide;
 mod words;
 

@@ -8,7 +8,8 @@
 use std::borrow::Cow;
 
 use super::sample::cut;
-use super::words::Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone};
+use super::walls::said_before_page;
+use super::words::Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone, Walled};
 use super::words::{has_words_of_refusal, speaks_of_caller, telling};
 
 /// How much of a text is looked at; one that is no longer is told as a whole.
@@ -29,7 +30,7 @@ pub(super) fn complains(text: &str) -> bool {
     let line = first_line(start);
     let is_whole = start.len() == text.len();
     let is_alone = line == text.len();
-    let (mut asks, mut blames, mut failed) = (false, false, false);
+    let (mut asks, mut blames, mut failed, mut walled) = (false, false, false, false);
     for (tells, end) in telling(start) {
         let is_in_line = end <= line;
         match tells {
@@ -39,9 +40,12 @@ pub(super) fn complains(text: &str) -> bool {
             Absent => return false,
             Failed => failed |= is_in_line && end <= LINE_BYTES_MAX,
             FailedAlone => failed |= is_alone && end <= LINE_BYTES_MAX,
+            Walled => walled = true,
         }
     }
-    (asks && blames) || (failed && text.len() <= FAILED_BYTES_MAX)
+    (asks && blames)
+        || (failed && text.len() <= FAILED_BYTES_MAX)
+        || (walled && said_before_page(text).is_some())
 }
 
 /// Whether an error says that something is wrong in what was given, which another try of the same does not mend.

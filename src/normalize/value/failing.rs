@@ -21,6 +21,7 @@ use super::response::error_told;
 use super::rpc;
 use super::sample::cut;
 use super::system::{begins_with_code, says_what_was_met, says_why};
+use super::walls::is_page_before_another;
 use super::wide::{begins_ignoring_case, trimmed_start};
 use super::{failure, failure_of_call, items, member, unquote};
 
@@ -121,6 +122,7 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
         || is_failed_at_length(line)
         || is_status(line)
         || is_error_page(text)
+        || is_page_before_another(text)
         || closes_with_failure(text)
         || stops_tex(text)
         || end_of_traceback(text).is_some()

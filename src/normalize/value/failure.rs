@@ -10,7 +10,7 @@ use super::digest::Reader;
 use super::echo::{without_echo, without_given_lines};
 use super::receipts::without_error_ids;
 use super::sample::cut;
-use super::{complaint, crashes, failing, places, redact, told_lines, transient};
+use super::{complaint, crashes, failing, places, redact, told_lines, transient, walls};
 
 /// Longest error that is read as a whole. Of a longer one the beginning and the end are: each number in it is looked at for what it
 /// tells, and one span may hold a megabyte of them.
@@ -30,6 +30,7 @@ pub(crate) fn failure_of_call(text: &str, arguments: &str) -> Failure {
     let text = failing::end_of_traceback(text).unwrap_or(text);
     let text = failing::said_by_powershell(text).unwrap_or(text);
     let text = crashes::thrown_in_node(text).unwrap_or(text);
+    let text = walls::said_before_page(text).unwrap_or(text);
     let text = &*complaint::without_values(text);
     let text = &*without_given_lines(text, arguments);
     let told = told_lines::told_lines(text);

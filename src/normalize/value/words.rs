@@ -22,14 +22,16 @@ pub(super) enum Tells {
     Absent,
     /// The call went wrong.
     Failed,
+    /// A site shows another page than the one that was asked for, as [`said_before_page`](super::walls::said_before_page) says.
+    Walled,
     /// The same, where the line is all there is: with more below, it may be the state of what was asked about.
     FailedAlone,
 }
 
-use Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone};
+use Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone, Walled};
 
 /// English words with what they tell, whatever the case of their letters.
-const WORDS: [(&str, Tells); 89] = [
+const WORDS: [(&str, Tells); 108] = [
     ("please", Asks),
     ("try again", Asks),
     ("retry", Asks),
@@ -100,14 +102,33 @@ const WORDS: [(&str, Tells); 89] = [
     ("quota exceeded", Failed),
     ("ratelimit", Failed),
     ("timed out", Failed),
-    ("just a moment...", Failed),
-    ("enable javascript and cookies", Failed),
-    ("checking your browser", Failed),
-    ("verify you are human", Failed),
-    ("verify you are a human", Failed),
-    ("are you a robot", Failed),
-    ("unusual traffic from your computer", Failed),
-    ("access to this page has been denied", Failed),
+    ("just a moment...", Walled),
+    ("enable javascript and cookies", Walled),
+    ("enable javascript to run", Walled),
+    ("enable javascript to continue", Walled),
+    ("enable javascript to view", Walled),
+    ("enable js and disable any ad", Walled),
+    ("work properly without javascript", Walled),
+    ("javascript is not available", Walled),
+    ("checking your browser", Walled),
+    ("checking if the site connection is secure", Walled),
+    ("performing security verification", Walled),
+    ("verify you are human", Walled),
+    ("verify you are a human", Walled),
+    ("verifying you are human", Walled),
+    ("you are not a robot", Walled),
+    ("make sure you're not a robot", Walled),
+    ("are you a robot", Walled),
+    ("are you not a robot", Walled),
+    ("unfortunately, bots use", Walled),
+    ("solve the challenge below", Walled),
+    ("enter the characters you see below", Walled),
+    ("pardon our interruption", Walled),
+    ("incapsula incident", Walled),
+    ("unusual traffic from your computer", Walled),
+    ("access to this page has been denied", Walled),
+    ("sorry, you have been blocked", Walled),
+    ("you've been blocked by network security", Walled),
     ("agent stopped due to", Failed),
     ("reached the iteration limit", Failed),
     ("reached the maximum number of turns", Failed),
