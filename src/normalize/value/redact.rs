@@ -1,7 +1,7 @@
 //! Takes secrets out of text before it may be kept or shown.
 //!
 //! Three signs tell a secret: the name it stands under (`password`, `api_key`: `names` knows it, `named` finds the value, and
-//! `extent` where it ends), the program that it is given to (`mysql -psecret`: `programs`), and its own look (`sk-…`, a JWT, a
+//! `extent` where it ends), the command that it is given to (`mysql -psecret`: `programs`; `vault login …`: `commands`), and its own look (`sk-…`, a JWT, a
 //! PEM block, a card number that passes its check: `looks`). Only samples and error texts pass here; fingerprints are hashes of
 //! the true value and cannot be turned back. When in doubt a text is hidden: a sample that says less only makes two calls look
 //! a little more alike.
@@ -10,6 +10,7 @@
 //! looked at further only where the word and the signs around it leave a doubt, and then either hidden, and walked past, or given
 //! up after a bounded or a single look.
 
+mod commands;
 mod encoded;
 mod extent;
 mod looks;
@@ -74,6 +75,8 @@ struct Walk<'a> {
     name_start: usize,
     /// Before this place no web token begins.
     tokenless: usize,
+    /// Up to this place a command sets secrets.
+    setting: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -84,6 +87,7 @@ impl<'a> Walk<'a> {
             hidden: 0,
             name_start: 0,
             tokenless: 0,
+            setting: 0,
         }
     }
 
@@ -156,7 +160,10 @@ impl<'a> Walk<'a> {
         }
         let next = *bytes.get(word.end)?;
         if next.is_ascii_whitespace() {
-            let secret = named::spoken(bytes, &word);
+            let mut secret = named::spoken(bytes, &word);
+            if secret.is_none() && commands::may_tell(&bytes[word.clone()]) {
+                secret = self.told(bytes, &word);
+            }
             if secret.is_some() {
                 return secret;
             }
@@ -164,9 +171,22 @@ impl<'a> Walk<'a> {
         // Most words are followed by a blank and another word.
         let is_named = is_of(next, BEHIND_NAME)
             || (next == b' ' && (bytes[self.name_start] == b'-' || is_sign_next(bytes, word.end)));
-        is_named
-            .then(|| named::value(bytes, self.name_start..word.end))
-            .flatten()
+        let name = self.name_start..word.end;
+        if word.start < self.setting
+            && let Some(secret) = commands::set(bytes, &name)
+        {
+            return Some(secret);
+        }
+        is_named.then(|| named::value(bytes, name)).flatten()
+    }
+
+    /// The secret behind a word of a command, of which may also be known that it sets secrets further on.
+    #[cold]
+    fn told(&mut self, bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
+        if word.start >= self.setting {
+            self.setting = commands::setting(bytes, word).unwrap_or(self.setting);
+        }
+        commands::told(bytes, word)
     }
 }
 
@@ -560,6 +580,93 @@ mod tests {
         }
     }
 
+    /// Given secrets that the words of a command or of a Dockerfile's line tell, they are hidden; other commands and prose with
+    /// these words stay.
+    #[test]
+    fn secrets_told_by_words_of_commands_are_hidden() {
+        for (input, expected) in [
+            (
+                "FROM a\nENV DB_PASSWORD two words\nRUN x",
+                "FROM a\nENV DB_PASSWORD [redacted]\nRUN x",
+            ),
+            ("ARG NPM_TOKEN 'a b'", "ARG NPM_TOKEN '[redacted]'"),
+            (
+                "gh secret set DEPLOY --body \"a b\" -R o/r",
+                "gh secret set DEPLOY --body \"[redacted]\" -R o/r",
+            ),
+            ("gh secret set X -b hunter", "gh secret set X -b [redacted]"),
+            (
+                "az keyvault secret set --vault-name v \\\n --value hunter",
+                "az keyvault secret set --vault-name v \\\n --value [redacted]",
+            ),
+            (
+                "kubectl -n a create secret generic b --from-literal=k=hunter",
+                "kubectl -n a create secret generic b --from-literal=k=[redacted]",
+            ),
+            (
+                "kubectl create secret generic b --from-literal 'k=a b'",
+                "kubectl create secret generic b --from-literal 'k=[redacted]'",
+            ),
+            (
+                "fly secrets set DB=hunter C=\"a b\" --app d",
+                "fly secrets set DB=[redacted] C=\"[redacted]\" --app d",
+            ),
+            (
+                "vault kv put a/b value=hunter",
+                "vault kv put a/b value=[redacted]",
+            ),
+            (
+                "vault login -no-store hunter",
+                "vault login -no-store [redacted]",
+            ),
+            (
+                "redis-cli -h c AUTH bob hunter",
+                "redis-cli -h c AUTH bob [redacted]",
+            ),
+            ("net user bob hunter2 /add", "net user bob [redacted] /add"),
+            (
+                "cd a && net user bob hunter2",
+                "cd a && net user bob [redacted]",
+            ),
+            (
+                "htpasswd -cb .htpasswd bob 'a b' && ls",
+                "htpasswd -cb .htpasswd bob '[redacted]' && ls",
+            ),
+            ("htpasswd -nb bob hunter", "htpasswd -nb bob [redacted]"),
+            (
+                "echo 'bob:a b' | sudo chpasswd -e",
+                "echo '[redacted]' | sudo chpasswd -e",
+            ),
+        ] {
+            check(input, expected);
+        }
+        for kept in [
+            "ENV PATH /usr/bin",
+            "the ENV API_KEY is not set",
+            "ENV API_KEY\nRUN x",
+            "gh pr create --title a --body \"the secret of it\"",
+            "gh secret set NAME; curl --body x a=b",
+            "gh secret set NAME --body -b",
+            "keep the secret safe a=b",
+            "vault login",
+            "vault login -method=github mount=a",
+            "a login page and log in to the vault",
+            "net user",
+            "net user /domain",
+            "net user bob /delete",
+            "net user bob *",
+            "the net user count",
+            "net user growth was 5% in May",
+            "redis docs: the AUTH command and auth of users",
+            "redis-cli ping; see auth docs",
+            "htpasswd -c .htpasswd bob",
+            "echo a:b | cut -d: -f1",
+            "kubectl create configmap a --from-literal=k=v",
+        ] {
+            check(kept, kept);
+        }
+    }
+
     /// Given secrets of YAML that stand below their name, they are hidden up to what stands no further in.
     #[test]
     fn secrets_below_their_names_are_hidden() {
@@ -788,6 +895,15 @@ mod tests {
             "a%40b.",
             "token%3Da+",
             "\\u0061",
+            "AUTH ",
+            "redis-cli AUTH ",
+            "net user ",
+            "htpasswd \"",
+            "htpasswd -b \"a",
+            "secret set ",
+            "secret set a='",
+            "ENV TOKEN ",
+            "vault login ",
         ] {
             let long = part.repeat((1 << 18) / part.len());
             assert!(is_soon(|| drop(text(&long))), "{part}");

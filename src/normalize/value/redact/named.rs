@@ -242,7 +242,7 @@ fn set(bytes: &[u8], name: usize, from: usize) -> Option<Range<usize>> {
 const IDENTIFIED_WORDS_MAX: usize = 3;
 
 /// Words before a place, the nearest first, of which one may be cut off.
-fn words_before(bytes: &[u8], place: usize) -> impl Iterator<Item = &[u8]> {
+pub(super) fn words_before(bytes: &[u8], place: usize) -> impl Iterator<Item = &[u8]> {
     let before = &bytes[place.saturating_sub(COMMAND_BYTES_MAX)..place];
     let words = before.rsplit(u8::is_ascii_whitespace);
     words.filter(|word| !word.is_empty())
@@ -282,10 +282,15 @@ fn piped(bytes: &[u8], from: usize) -> Option<Range<usize>> {
     let mut words = command
         .split(|byte| *byte == b' ')
         .filter(|word| !word.is_empty());
-    let is_sudo = words.next() == Some(b"sudo");
+    let is_chpasswd = |word: &[u8]| word.ends_with(b"chpasswd");
+    let first = words.next();
+    if first.is_some_and(is_chpasswd) {
+        return Some(value);
+    }
+    let is_sudo = first == Some(b"sudo");
     let sudo_listens = |word: &[u8]| matches!(word, b"-S" | b"--stdin" | b"-kS" | b"-Sk");
     words
-        .any(|word| listens(word) || (is_sudo && sudo_listens(word)))
+        .any(|word| listens(word) || is_chpasswd(word) || (is_sudo && sudo_listens(word)))
         .then_some(value)
 }
 
