@@ -168,6 +168,10 @@ fn data_dir(shape: &Shape, lookup: Lookup<'_>, check: &mut Checker<'_>) -> PathB
             check.wrong(&["service", "data_dir"], "must not be empty");
             PathBuf::new()
         }
+        Some(dir) if dir.contains('\0') => {
+            check.wrong(&["service", "data_dir"], "must not hold a NUL character");
+            PathBuf::new()
+        }
         Some(dir) if dir == "~" || dir.starts_with("~/") => {
             let text = "`~` is a shell's; write the whole path, or `${env:HOME}` in its place";
             check.wrong(&["service", "data_dir"], text);

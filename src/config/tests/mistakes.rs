@@ -501,6 +501,10 @@ fn files_that_cannot_be_are_named() {
         &["2:3: service.data_dir: `~` is a shell's; write the whole path"],
     );
     check(
+        "service:\n  data_dir: \"/a\\0b\"",
+        &["2:3: service.data_dir: must not hold a NUL character"],
+    );
+    check(
         "service:\n  data_dir: $HOME/eddy",
         &[
             "2:3: service.data_dir: `$` is a shell's; an environment variable is written `${env:NAME}`",
