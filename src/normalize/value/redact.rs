@@ -1,10 +1,10 @@
 //! Takes secrets out of text before it may be kept or shown.
 //!
-//! Three signs tell a secret: the name it stands under (`password`, `api_key`: `names` knows it, `named` finds the value, and
-//! `extent` where it ends), the command that it is given to (`mysql -psecret`: `programs`; `vault login …`: `commands`), and its own look (`sk-…`, a JWT, a
-//! PEM block, a card number that passes its check: `looks`). Only samples and error texts pass here; fingerprints are hashes of
-//! the true value and cannot be turned back. When in doubt a text is hidden: a sample that says less only makes two calls look
-//! a little more alike.
+//! Three signs tell a secret: the name it stands under (`password`, `api_key`: `names` knows it, `named` and `markup` find the
+//! value, and `extent` where it ends), the command that it is given to (`mysql -psecret`: `programs`; `vault login …`: `commands`),
+//! and its own look (`sk-…`, a JWT, a PEM block, a card number that passes its check: `looks`). Only samples and error texts pass
+//! here; fingerprints are hashes of the true value and cannot be turned back. When in doubt a text is hidden: a sample that says
+//! less only makes two calls look a little more alike.
 //!
 //! The text is walked once, from word to word, and once more where a part of it is encoded (`encoded`). What begins at a word is
 //! looked at further only where the word and the signs around it leave a doubt, and then either hidden, and walked past, or given
@@ -14,6 +14,7 @@ mod commands;
 mod encoded;
 mod extent;
 mod looks;
+mod markup;
 mod named;
 pub(super) mod names;
 pub(super) mod programs;
@@ -667,6 +668,59 @@ mod tests {
         }
     }
 
+    /// Given secrets that a pair or an attribute beside them names, they are hidden; values of other names stay.
+    #[test]
+    fn secrets_named_beside_are_hidden() {
+        for (input, expected) in [
+            (
+                "<add key=\"Password\" value=\"a b\"/>",
+                "<add key=\"Password\" value=\"[redacted]\"/>",
+            ),
+            (
+                "<input type=\"password\" name=\"a\" value=\"b\">",
+                "<input type=\"password\" name=\"a\" value=\"[redacted]\">",
+            ),
+            (
+                "<property name=\"db.password\">hunter</property>",
+                "<property name=\"db.password\">[redacted]</property>",
+            ),
+            (
+                "<wsse:Password Type=\"a\">hunter</wsse:Password>",
+                "<wsse:Password Type=\"a\">[redacted]</wsse:Password>",
+            ),
+            (
+                "env:\n  - name: DB_PASSWORD\n    value: hunter\n",
+                "env:\n  - name: DB_PASSWORD\n    value: [redacted]\n",
+            ),
+            (
+                r#"{\"name\":\"API_KEY\",\"value\":\"a b\"}"#,
+                r#"{\"name\":\"API_KEY\",\"value\":\"[redacted]\"}"#,
+            ),
+            (
+                "put --name /a/api-key --value hunter",
+                "put --name /a/api-key --value [redacted]",
+            ),
+            (
+                "variable \"db_password\" {\n  default = \"a b\"\n}",
+                "variable \"db_password\" {\n  default = \"[redacted]\"\n}",
+            ),
+        ] {
+            check(input, expected);
+        }
+        for kept in [
+            "<add key=\"Color\" value=\"red\"/>",
+            "<a key=\"password\"/><b value=\"1\"/>",
+            "- name: LOG_LEVEL\n  value: debug",
+            "<property name=\"url\">a_b</property>",
+            "write <password> or <password type=\"a\"> here_",
+            "put --name level --value 3",
+            "variable \"db_password\" {\n}\nvariable \"size\" {\n  default = \"3\"\n}",
+            "f(name, value=3, default=4)",
+        ] {
+            check(kept, kept);
+        }
+    }
+
     /// Given secrets of YAML that stand below their name, they are hidden up to what stands no further in.
     #[test]
     fn secrets_below_their_names_are_hidden() {
@@ -896,6 +950,13 @@ mod tests {
             "token%3Da+",
             "\\u0061",
             "AUTH ",
+            "<token ",
+            "<a:token a=\"",
+            "<token a>",
+            "name=\"token\">",
+            "name: token value: ",
+            "value=",
+            "default=",
             "redis-cli AUTH ",
             "net user ",
             "htpasswd \"",

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::extent::{Quote, below, closed, quoted, unquoted, words_end};
-use super::{AROUND_NAME, is_of, names, programs, skip, word_length};
+use super::{AROUND_NAME, is_of, markup, names, programs, skip, word_length};
 
 /// Flags whose value is a user with a password, behind a colon; `-u` also as the last of several letters.
 const USER_FLAGS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
@@ -18,7 +18,7 @@ pub(super) const COMMAND_BYTES_MAX: usize = 96;
 /// The value behind a name, which is not the end of the text, where the name is that of a secret.
 pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     match bytes[name.end] {
-        b'>' => return element(bytes, name),
+        b'>' => return markup::element(bytes, &name),
         b'(' => return argument(bytes, name),
         _ => {}
     }
@@ -28,7 +28,10 @@ pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     let sign = sign_length(&bytes[behind..]);
     let is_flag = key.first() == Some(&b'-');
     if sign == 0 && !is_flag {
-        return paired(bytes, name, behind);
+        return match bytes.get(behind) {
+            Some(b'>') => markup::of_attribute(bytes, &name, behind),
+            _ => paired(bytes, name, behind),
+        };
     }
     let is_user = is_flag && is_user_flag(key);
     let is_flag = is_flag && sign == 0;
@@ -37,7 +40,10 @@ pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     }
     let listed = is_flag.then(|| listed(bytes, &name)).flatten();
     let is_secret = names::is_secret(key) && !is_of_grammar(bytes, &name);
-    let is_secret = is_secret || is_of_two_words(bytes, &name);
+    let is_secret = is_secret
+        || is_of_two_words(bytes, &name)
+        || markup::is_named_before(bytes, &name)
+        || markup::is_of_variable(bytes, &name);
     if !is_user && !is_secret && !is_of_address(bytes, &name) {
         return None;
     }
@@ -208,6 +214,9 @@ fn typed(bytes: &[u8], from: usize) -> Option<Range<usize>> {
 pub(super) fn spoken(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
     let from = || skip(bytes, word.end, b" \t\r\n");
     let value = match &bytes[word.clone()] {
+        _ if word.start > 0 && b"<:".contains(&bytes[word.start - 1]) => {
+            markup::with_attributes(bytes, word)
+        }
         b"echo" => piped(bytes, from()),
         name if name.eq_ignore_ascii_case(b"by") => {
             let mut before = words_before(bytes, word.start).take(IDENTIFIED_WORDS_MAX);
@@ -292,23 +301,6 @@ fn piped(bytes: &[u8], from: usize) -> Option<Range<usize>> {
     words
         .any(|word| listens(word) || is_chpasswd(word) || (is_sudo && sudo_listens(word)))
         .then_some(value)
-}
-
-/// The value of an element: `<password>…</password>`.
-fn element(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
-    let is_opened = name.start > 0 && bytes[name.start - 1] == b'<';
-    if !is_opened || !names::is_secret(&bytes[name.clone()]) {
-        return None;
-    }
-    let from = name.end + 1;
-    if let Some(data) = bytes[from..].strip_prefix(b"<![CDATA[") {
-        let from = bytes.len() - data.len();
-        let length = data.windows(3).position(|end| end == b"]]>");
-        return Some(from..from + length.unwrap_or(data.len()));
-    }
-    let length = bytes[from..].iter().position(|byte| *byte == b'<')?;
-    let is_value = length > 0 && bytes[from + length..].starts_with(b"</");
-    is_value.then_some(from..from + length)
 }
 
 /// The first argument of a call of a function of that name, where it is a text: `setPassword("…")`.
