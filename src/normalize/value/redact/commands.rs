@@ -1,5 +1,5 @@
-//! Secrets that the words of a command tell, without a name before them: `vault login …`, `net user bob …`, the flags and pairs of
-//! commands that set secrets, and Docker's `ENV NAME …`.
+//! Secrets that the words of a command tell, without a name before them: `vault login …`, `net user bob …`, the flags and pairs
+//! of commands that set secrets, and Docker's `ENV NAME …`.
 
 use std::iter;
 use std::ops::Range;
