@@ -313,6 +313,33 @@ fn questions_that_are_asked_once_more() {
     check(&[&once[..], &once[..]].concat(), &["no_progress"]);
 }
 
+/// Given addresses of many sites behind which a page stands that lets no machine in, with another number each time, all of them fail
+/// in one way; pages that are about such pages are read.
+#[test]
+fn pages_before_those_that_were_asked_for() {
+    let opens = |(at, page): (usize, String)| {
+        let url = format!("https://site-{at}.example/{at}");
+        made("fetch", &json!({"url": url}), &json!(page))
+    };
+    let number = |at: usize| 7_301 * (at + 11);
+    let wall = |at: usize| {
+        format!(
+            "<html><head><title>Access Denied</title></head><body><p>You may not see this page.</p><p>Reference {}</p></body></html>",
+            number(at)
+        )
+    };
+    let walls: Vec<_> = (0..9).map(|at| opens((at, wall(at)))).collect();
+    assert!(is_warned_of(&walls));
+    let about = |at: usize| {
+        format!(
+            "<html><head><title>Notes, part {}</title></head><h1>On walls</h1><p>Of sites</p><p>Access Denied</p></html>",
+            number(at)
+        )
+    };
+    let articles: Vec<_> = (0..9).map(|at| opens((at, about(at)))).collect();
+    assert!(!is_warned_of(&articles));
+}
+
 /// Given other addresses that all bring the same page, four may be one article at many sites, and five are not; two questions by
 /// turns are no stagnation, whatever they bring; and what is counted of one result is not counted of the next.
 #[test]

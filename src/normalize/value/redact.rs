@@ -55,7 +55,8 @@ fn without_plain(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a text has any of the signs that secrets have: nearly all of them hold a digit, `-` or `_`, the others follow a
-/// `:`, `=`, `<`, `(` or `'`, surround an `@`, or are keys of providers that begin with `A` and have an `I` soon after.
+/// `:`, `=`, `<`, `(` or `'`, surround an `@`, or are keys of providers that begin with `A` and have an `I` soon after. One of
+/// letters alone in a command of words alone (`vault login hunter`) is not told: texts of words are too many to be walked.
 #[expect(clippy::needless_bitwise_bool, reason = "see `wide::any`")]
 fn may_hold_secret(text: &[u8]) -> bool {
     let is_one =

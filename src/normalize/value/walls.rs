@@ -1,16 +1,16 @@
-//! Tells a page that a site shows in the place of the one that was asked for: where machines are kept out, until somebody shows
-//! that he is none; where nothing is shown without scripts.
+//! Tells a page that a site shows in the place of the one that was asked for: one that keeps machines out, or that shows nothing
+//! without scripts.
 //!
-//! Each product that sites put before theirs has its words (Cloudflare, Akamai, Imperva, `DataDome`, `HUMAN`, the searches'
-//! own), and so has each tool that makes pages of scripts. These are the first words that such a page shows; what follows
-//! is another number with each request. A page about them has a title of its own.
+//! Each product that sites put before their pages has its words (Cloudflare, Akamai, Imperva, `DataDome`, `PerimeterX`, the
+//! searches' own), and so has each tool that makes pages of scripts: `words` lists them. They are the first that such a page
+//! shows; what follows is another number with each request. A page about them has a title of its own.
 
 use super::sample::cut;
 use super::wide::begins_ignoring_case;
 use super::words::{Tells, telling};
 
 /// Longest page of this kind: most of it is scripts.
-pub(super) const WALL_BYTES_MAX: usize = 16 * 1024;
+const PAGE_BYTES_MAX: usize = 16 * 1024;
 
 /// How much of a page is looked at.
 const LOOKED_AT_BYTES_MAX: usize = 4 * 1024;
@@ -23,10 +23,10 @@ const LINE_BYTES_MAX: usize = 160;
 
 /// The line with which a page says that it stands before another one.
 pub(super) fn said_before_page(text: &str) -> Option<&str> {
-    if text.len() > WALL_BYTES_MAX {
+    if text.len() > PAGE_BYTES_MAX {
         return None;
     }
-    let start = cut(text, LOOKED_AT_BYTES_MAX);
+    let start = cut(text.trim_start(), LOOKED_AT_BYTES_MAX);
     if start.starts_with('<') {
         let denies = |line: &str| line.eq_ignore_ascii_case("access denied");
         let mut lines = shown(start).take(LINES_MAX);
@@ -75,6 +75,10 @@ mod tests {
         for (page, expected) in [
             (
                 "<!DOCTYPE html><html><head><title>Just a moment...</title><style>a{b:c}</style></head><body></body></html>",
+                "Just a moment...",
+            ),
+            (
+                "\n<title>Just a moment...</title>\n<p>Ray ID: 7f</p>",
                 "Just a moment...",
             ),
             (

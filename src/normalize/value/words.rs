@@ -22,10 +22,10 @@ pub(super) enum Tells {
     Absent,
     /// The call went wrong.
     Failed,
-    /// A site shows another page than the one that was asked for, as [`said_before_page`](super::walls::said_before_page) says.
-    Walled,
     /// The same, where the line is all there is: with more below, it may be the state of what was asked about.
     FailedAlone,
+    /// A site shows another page than the one that was asked for, as [`said_before_page`](super::walls::said_before_page) says.
+    Walled,
 }
 
 use Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone, Walled};

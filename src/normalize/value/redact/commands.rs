@@ -46,7 +46,10 @@ pub(super) fn told(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
     let before = || words_before(bytes, word.start).next();
     let value = match &bytes[word.clone()] {
         b"ENV" | b"ARG" => return of_image(bytes, word),
-        b"login" if before()?.ends_with(b"vault") => plain(bytes, word.end).next(),
+        b"login" if before()?.ends_with(b"vault") => {
+            let is_pair = |word: &Range<usize>| bytes[word.clone()].contains(&b'=');
+            plain(bytes, word.end).next().filter(|word| !is_pair(word))
+        }
         b"user" if before()?.ends_with(b"net") && begins(bytes, word.start) => {
             of_account(bytes, word.end)
         }
@@ -54,26 +57,23 @@ pub(super) fn told(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
         b"htpasswd" if has_batch_flag(bytes, word.end) => plain(bytes, word.end).last(),
         _ => None,
     }?;
-    let is_pair = bytes[value.clone()].contains(&b'=') && bytes[word.clone()] == *b"login";
-    (!value.is_empty() && !is_pair && bytes[value.clone()] != *b"*").then_some(value)
+    (!value.is_empty() && bytes[value.clone()] != *b"*").then_some(value)
 }
 
 /// Where a command ends that sets secrets, if a word and a blank are of one.
 pub(super) fn setting(bytes: &[u8], word: &Range<usize>) -> Option<usize> {
     const VERBS: [&[u8]; 4] = [b"set", b"put", b"create", b"patch"];
     let is_verb = |word: &[u8]| VERBS.contains(&word);
+    if !matches!(&bytes[word.clone()], b"secret" | b"secrets" | b"kv") {
+        return None;
+    }
     let from = skip(bytes, word.end, b" ");
-    let sets = match &bytes[word.clone()] {
-        b"secret" | b"secrets" | b"kv" => {
-            is_verb(&bytes[from..from + word_length(&bytes[from..])])
-                || words_before(bytes, word.start).next() == Some(b"create")
-        }
-        _ => false,
-    };
+    let sets = is_verb(&bytes[from..from + word_length(&bytes[from..])])
+        || words_before(bytes, word.start).next() == Some(b"create");
     sets.then(|| command_end(bytes, word.end))
 }
 
-/// The value of a flag or of a pair, in a command that sets secrets: `--body …`, `NAME=…`.
+/// The value of a flag or of a pair, in a command that sets secrets: `--body …`, `NAME=…`. The name is not the end of the text.
 pub(super) fn set(bytes: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
     const FLAGS: [&[u8]; 5] = [b"--body", b"-b", b"--value", b"--secret-string", b"--data"];
     let key = &bytes[name.clone()];
