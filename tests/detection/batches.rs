@@ -313,8 +313,8 @@ fn questions_that_are_asked_once_more() {
     check(&[&once[..], &once[..]].concat(), &["no_progress"]);
 }
 
-/// Given addresses of many sites behind which a page stands that lets no machine in, with another number each time, all of them fail
-/// in one way; pages that are about such pages are read.
+/// Given addresses of many sites behind which a page stands that lets no machine in, with another number each time, all of them
+/// fail in one way; pages that are about such pages are read.
 #[test]
 fn pages_before_those_that_were_asked_for() {
     let opens = |(at, page): (usize, String)| {
