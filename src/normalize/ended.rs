@@ -14,9 +14,10 @@ use memchr::memmem::Finder;
 use crate::engine::event::{Command, Failure, Recorded};
 use crate::engine::policy::ToolSettings;
 
+use super::value;
 use super::value::Arguments;
+use super::value::failing::{self, closing};
 use super::value::wide::{begins_ignoring_case, ends, trimmed};
-use super::value::{self, closing, failing};
 use super::{exit_code, shell, verdict, wrappers};
 
 /// How far before the end of a result its exit code stands.

@@ -7,7 +7,7 @@
 use crate::engine::similarity::{digits_at_end, digits_at_start};
 
 use super::shell;
-use super::value::closing::last_lines_within;
+use super::value::failing::closing::last_lines_within;
 
 /// How much of the end is looked through.
 const END_BYTES_MAX: usize = 4_096;

@@ -46,7 +46,7 @@ pub(super) fn within<'c>(
 /// `{"content":[{"type":"text","text":"…"}]}`, `[{"text":"…"}]`, `[{"json":{…}}]`. Of a response of JSON-RPC, that of what it
 /// carries, or what it carries.
 pub(super) fn content(result: &str) -> Option<Cow<'_, str>> {
-    match value::rpc::carried(result) {
+    match value::failing::rpc::carried(result) {
         Some(carried) => Some(within(carried, in_blocks)),
         None => in_blocks(result),
     }

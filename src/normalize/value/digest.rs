@@ -15,8 +15,8 @@ use crate::otlp::ValueView;
 
 use super::attempts;
 use super::beside::Words;
-use super::complaint::refuses;
 use super::drawn::Drawn;
+use super::failing::complaint::refuses;
 use super::faults;
 use super::hash::{self, mix};
 use super::items::Items;

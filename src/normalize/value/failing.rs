@@ -4,6 +4,17 @@
 //! failed. Such a text begins as errors do: with the name of an exception, a status of HTTP's, or the words of a shell. Only
 //! the beginning counts, so that a page about errors, or a log that was read, is a result like any other.
 
+pub(in crate::normalize) mod closing;
+pub(super) mod complaint;
+pub(super) mod crashes;
+mod refusal;
+mod remark;
+mod response;
+pub(in crate::normalize) mod rpc;
+mod system;
+mod turned_away;
+pub(super) mod walls;
+
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
@@ -11,17 +22,16 @@ use memchr::memmem::Finder;
 
 use crate::engine::event::Failure;
 
-use super::closing::{LAST_LINES_BYTES_MAX, closes_with_failure, last_lines, printed_with};
-use super::complaint::{complains, is_failed_at_length, is_turned_away};
-use super::crashes::{self, stops_tex, thrown_in_node};
+use self::closing::{LAST_LINES_BYTES_MAX, closes_with_failure, last_lines, printed_with};
+use self::complaint::{complains, is_failed_at_length, is_turned_away};
+use self::crashes::{stops_tex, thrown_in_node};
+use self::refusal::{graphql_error, refusal, tells_of_thing};
+use self::remark::{is_beside_result, tells_error};
+use self::response::error_told;
+use self::system::{begins_with_code, says_what_was_met, says_why};
+use self::walls::is_page_before_another;
 use super::places::without_places;
-use super::refusal::{graphql_error, refusal, tells_of_thing};
-use super::remark::{is_beside_result, tells_error};
-use super::response::error_told;
-use super::rpc;
 use super::sample::cut;
-use super::system::{begins_with_code, says_what_was_met, says_why};
-use super::walls::is_page_before_another;
 use super::wide::{begins_ignoring_case, trimmed_start};
 use super::{failure, failure_of_call, items, member, unquote};
 
@@ -270,7 +280,7 @@ static TRACEBACK: LazyLock<Finder<'_>> =
     LazyLock::new(|| Finder::new("Traceback (most recent call last)"));
 
 /// `ValueError: …`, `java.io.IOException: …`: one word before the first colon, with such an end.
-pub(super) fn names_exception(line: &str) -> bool {
+fn names_exception(line: &str) -> bool {
     let Some((name, _)) = line.split_once(':') else {
         return false;
     };

@@ -5,9 +5,9 @@
 //! searches' own), and so has each tool that makes pages of scripts: `words` lists them. They are the first that such a page
 //! shows; what follows is another number with each request. A page about them has a title of its own.
 
-use super::sample::cut;
-use super::wide::begins_ignoring_case;
-use super::words::{Tells, telling};
+use super::super::sample::cut;
+use super::super::wide::begins_ignoring_case;
+use super::super::words::{Tells, telling};
 
 /// Longest page of this kind: most of it is scripts.
 const PAGE_BYTES_MAX: usize = 16 * 1024;
@@ -22,7 +22,7 @@ const LINES_MAX: usize = 3;
 const LINE_BYTES_MAX: usize = 160;
 
 /// The line with which a page says that it stands before another one.
-pub(super) fn said_before_page(text: &str) -> Option<&str> {
+pub(in crate::normalize::value) fn said_before_page(text: &str) -> Option<&str> {
     if text.len() > PAGE_BYTES_MAX {
         return None;
     }
@@ -66,7 +66,7 @@ fn shown(page: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::failing::reads_as_failure;
+    use super::super::reads_as_failure;
     use super::said_before_page;
 
     /// Given a page that keeps machines out, or shows nothing without scripts, the line is told that says so, as HTML or as text.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::engine::event::ERROR_BYTES_MAX;
 
-use super::closing::begins_closing;
+use super::super::failing::closing::begins_closing;
 
 /// How much of the end of a long failure is looked through for what it says of itself.
 const END_BYTES_MAX: usize = 4_096;

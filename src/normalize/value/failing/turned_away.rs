@@ -6,10 +6,10 @@
 
 use std::borrow::Cow;
 
+use super::super::emptiness::is_nothing;
+use super::super::{items, member, members, unquote};
 use super::complaint::{complains, refuses, turns_caller_away};
-use super::emptiness::is_nothing;
 use super::refusal::{REFUSAL_BYTES_MAX, written_first};
-use super::{items, member, members, unquote};
 
 /// Members that hold what went wrong, and nothing else.
 const FAULTS: &[&str] = &[

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use memchr::memmem::find;
 
-use super::wide::begins_ignoring_case;
+use super::super::wide::begins_ignoring_case;
 
 /// Beginnings of a last line, with which package managers and compilers close what they printed, in lower case.
 const CLOSINGS: [&str; 8] = [
@@ -111,7 +111,7 @@ fn closes_job(line: &str) -> bool {
 }
 
 /// Whether a line begins with one of [`CLOSINGS`].
-pub(super) fn begins_closing(line: &str) -> bool {
+pub(in crate::normalize::value) fn begins_closing(line: &str) -> bool {
     CLOSINGS
         .iter()
         .any(|words| begins_ignoring_case(line, words))

@@ -10,9 +10,9 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::emptiness::{is_nothing, says_there_is_nothing};
-use super::pending::says_pending;
-use super::{Object, items, member, members, unquote, wide};
+use super::super::emptiness::{is_nothing, says_there_is_nothing};
+use super::super::pending::says_pending;
+use super::super::{Object, items, member, members, unquote, wide};
 
 /// Members that say whether the call went well.
 const FLAGS: [&str; 4] = ["success", "ok", "erfolg", "erfolgreich"];

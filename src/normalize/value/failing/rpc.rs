@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::Object;
+use super::super::Object;
+use super::super::wide::trimmed_start;
 use super::refusal::written_first;
-use super::wide::trimmed_start;
 
 /// The members of a response, of which servers write any first (JSON-RPC 2.0, 5).
 const MEMBERS: [&str; 4] = ["jsonrpc", "id", "result", "error"];

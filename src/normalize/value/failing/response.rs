@@ -8,10 +8,10 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
+use super::super::wide::ends;
+use super::super::{Object, items, member, unquote};
 use super::complaint::refuses;
 use super::turned_away::words_alone;
-use super::wide::ends;
-use super::{Object, items, member, unquote};
 
 /// Members that hold the status.
 const STATUS: [&str; 4] = ["status", "status_code", "statusCode", "code"];

@@ -6,10 +6,10 @@
 
 use std::sync::LazyLock;
 
-use super::closing::last_lines_within;
-use super::complaint::blames;
-use super::lexicon::Lexicon;
-use super::sample::cut;
+use super::super::failing::closing::last_lines_within;
+use super::super::failing::complaint::blames;
+use super::super::lexicon::Lexicon;
+use super::super::sample::cut;
 
 /// How far into an error is looked: what went wrong is said first.
 const LOOKED_AT_BYTES_MAX: usize = 512;

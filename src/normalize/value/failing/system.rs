@@ -3,7 +3,7 @@
 //! Programs print these behind what they did: `connect to host a port 22: Connection refused`. The words are those of
 //! `strerror` in glibc, of `getaddrinfo`, of shells, of git, and of Go's `net`, `context`, `crypto/x509` and `encoding/json`.
 
-use super::wide::before_end_ignoring_case;
+use super::super::wide::before_end_ignoring_case;
 
 /// What such a line ends with, in lower case. What a path or a process is (`is a directory`, `killed`) may be what was asked.
 const SAYINGS: [&str; 43] = [

@@ -5,14 +5,14 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
+use super::super::sample::cut;
+use super::super::{Object, items, member};
 use super::closing::last_lines;
-use super::failing::names_exception;
-use super::sample::cut;
-use super::{Object, items, member};
+use super::names_exception;
 
 /// What an error says by which a program of Node.js ended: the line above the way to it, where nothing but the version of Node.js
 /// closes what was printed.
-pub(super) fn thrown_in_node(text: &str) -> Option<&str> {
+pub(in crate::normalize::value) fn thrown_in_node(text: &str) -> Option<&str> {
     let mut lines = last_lines(text).map(str::trim);
     lines
         .find(|line| !line.is_empty())?

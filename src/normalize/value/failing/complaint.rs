@@ -7,10 +7,12 @@
 
 use std::borrow::Cow;
 
-use super::sample::cut;
+use super::super::sample::cut;
+use super::super::words::Tells::{
+    Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone, Walled,
+};
+use super::super::words::{has_words_of_refusal, speaks_of_caller, telling};
 use super::walls::said_before_page;
-use super::words::Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone, Walled};
-use super::words::{has_words_of_refusal, speaks_of_caller, telling};
 
 /// How much of a text is looked at; one that is no longer is told as a whole.
 const LOOKED_AT_BYTES_MAX: usize = 256;
@@ -49,14 +51,14 @@ pub(super) fn complains(text: &str) -> bool {
 }
 
 /// Whether an error says that something is wrong in what was given, which another try of the same does not mend.
-pub(super) fn blames(error: &str) -> bool {
+pub(in crate::normalize::value) fn blames(error: &str) -> bool {
     let mut words = telling(cut(error, LOOKED_AT_BYTES_MAX));
     words.any(|(tells, _)| tells == Blames)
 }
 
 /// Whether a text is short and in words of refusal, such as `The command was blocked.`, `Input too long.`: the call may have been
 /// turned down, or that may be what was asked.
-pub(super) fn refuses(text: &str) -> bool {
+pub(in crate::normalize::value) fn refuses(text: &str) -> bool {
     text.len() <= LOOKED_AT_BYTES_MAX && has_words_of_refusal(text)
 }
 
@@ -106,7 +108,7 @@ fn is_validation_error(text: &str) -> bool {
 }
 
 /// An error's text without the values that pydantic shows in it, and where more can be read: they are others with each try.
-pub(super) fn without_values(text: &str) -> Cow<'_, str> {
+pub(in crate::normalize::value) fn without_values(text: &str) -> Cow<'_, str> {
     if !text.contains(SHOWN) {
         return Cow::Borrowed(text);
     }

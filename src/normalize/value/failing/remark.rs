@@ -4,9 +4,9 @@
 //! `"OK"`, `{"code": 0}`. A search of several sources may tell beside its hits that one of them did not answer. And the error of
 //! a fit is a number.
 
-use super::emptiness::{carries, is_nothing, tells_mishaps};
+use super::super::emptiness::{carries, is_nothing, tells_mishaps};
+use super::super::{Object, items, member, unquote};
 use super::refusal::{is_flagged, tells_how_it_went};
-use super::{Object, items, member, unquote};
 
 /// Texts that say that there is no error, in lower case.
 const NONE: [&str; 11] = [

@@ -1,5 +1,8 @@
 //! What is kept of an error: its words, and a hash by which it is known again.
 
+mod told_lines;
+mod transient;
+
 use std::borrow::Cow;
 
 use crate::engine::event::{ERROR_BYTES_MAX, Failure};
@@ -8,9 +11,10 @@ use crate::engine::policy::ToolSettings;
 use super::arguments::Arguments;
 use super::digest::Reader;
 use super::echo::{without_echo, without_given_lines};
+use super::failing::{self, complaint, crashes, walls};
 use super::receipts::without_error_ids;
 use super::sample::cut;
-use super::{complaint, crashes, failing, places, redact, told_lines, transient, walls};
+use super::{places, redact};
 
 /// Longest error that is read as a whole. Of a longer one the beginning and the end are: each number in it is looked at for what it
 /// tells, and one span may hold a megabyte of them.
