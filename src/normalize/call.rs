@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 
+use super::ended::exit_code;
 use super::facts::{Facts, Slot};
 use super::texts::{json_text, member_text};
-use super::{shell, value, wrappers};
+use super::{value, wrappers};
 
 /// What stands for a value that is not shown. The value layer knows this marker.
 pub(super) const HIDDEN: Cow<'static, str> = Cow::Borrowed("__REDACTED__");
@@ -70,7 +71,7 @@ impl<'c> Call<'c> {
         let arguments = self.arguments.as_deref().unwrap_or_default();
         let command = value::command_line(arguments).unwrap_or_default();
         let printed = self.result.as_deref().unwrap_or_default();
-        self.failed |= shell::failed(&command, exit_code, printed);
+        self.failed |= exit_code::failed(&command, exit_code, printed);
     }
 
     /// Takes the result out of the LangChain message that it may be in, and the call's id with it.

@@ -5,44 +5,30 @@
 //! nothing found nothing, and tests that failed are a failure, even where no exit code is told. What Python printed is read as the
 //! JSON that it would be.
 
+pub(super) mod envelope;
+pub(super) mod exit_code;
+mod span;
+pub(super) mod verdict;
+
 use std::borrow::Cow;
 use std::cell::LazyCell;
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
 
 use crate::engine::event::{Command, Failure, Recorded};
 use crate::engine::policy::ToolSettings;
 
 use super::value;
 use super::value::Arguments;
-use super::value::failing::{self, closing};
-use super::value::wide::{begins_ignoring_case, ends, trimmed};
-use super::{exit_code, shell, verdict, wrappers};
+use super::value::failing;
+use super::value::wide::{begins_ignoring_case, trimmed};
+use super::{shell, wrappers};
 
-/// How far before the end of a result its exit code stands.
-const TAIL_BYTES_MAX: usize = 256;
+use self::envelope::{without_envelope, words};
 
 /// The exit code of a command that was ended because it took too long, as `timeout` gives it.
 const TIMED_OUT: i64 = 124;
 
-/// Longest last line of tests that is looked at.
+/// Longest line by which a shell's tool says that a command took too long.
 const LINE_BYTES_MAX: usize = 96;
-
-/// Members in which the result of a shell, as an object, tells its exit code.
-const CODES: [&str; 5] = [
-    "exit_code",
-    "exitCode",
-    "returncode",
-    "return_code",
-    "exit_status",
-];
-
-/// What a result begins with whose first line is the exit code; AutoGen's is the one in lower case.
-const CODE_FIRST: [&str; 2] = ["Exit code", "exitcode: "];
-
-/// What stands above that which a command of Codex printed.
-const ABOVE: [&str; 2] = ["Chunk ID: ", "Wall time: "];
 
 /// What a call brought.
 pub(super) struct Ended<'t> {
@@ -134,7 +120,8 @@ fn ended<'t>(
     let message = whole.filter(|whole| *whole != result);
     let told = || failing::failure_of(message, Some(&printed), arguments);
     let runs_tests = || shell::kind(&command, how.test_commands) == Command::RunsTests;
-    let tests = || tells_failed_tests(&printed) && (says_tests(tool) || runs_tests());
+    let tests =
+        || verdict::closes_with_failed_tests(&printed) && (says_tests(tool) || runs_tests());
     let failure = if code == Some(TIMED_OUT) || says_timed_out(&printed) {
         Some(ended_in_vain())
     } else if failed || tests() {
@@ -178,7 +165,7 @@ fn ends_in_failure(command: &str, code: i64, printed: &str) -> bool {
             return code != 0 && !exit_code::is_answer(command, code, &output);
         }
     }
-    shell::failed(command, code, &value::unquote(words(printed)))
+    exit_code::failed(command, code, &value::unquote(words(printed)))
 }
 
 /// Whether arguments hold code, and the result is a small object in whose place for what was printed or came of it is nothing, and
@@ -209,7 +196,8 @@ const CODE: [&str; 3] = ["\"code\"", "\"script\"", "\"source\""];
 pub(super) fn is_search_in_vain(error: &Failure, arguments: &str, result: Option<&str>) -> bool {
     let is_blank =
         result.is_none_or(|result| matches!(trimmed(result), "" | "\"\"" | "[]" | "null"));
-    let says_no_more = error.text.len() <= EXIT_BYTES_MAX && exit_code(&error.text) == Some(1);
+    let says_no_more =
+        error.text.len() <= EXIT_BYTES_MAX && envelope::exit_code(&error.text) == Some(1);
     let command = || value::command_line(arguments).unwrap_or_default();
     is_blank && says_no_more && shell::looks_for(&command())
 }
@@ -235,176 +223,7 @@ fn ended_in_vain() -> Failure {
     }
 }
 
-/// What a command printed, and its exit code if it is told, where the result is in an envelope that is known.
-fn without_envelope(result: &str) -> Option<(Cow<'_, str>, Option<i64>)> {
-    let text = trimmed(result);
-    if text.starts_with('{') {
-        let begins = |names: &[&str]| wrappers::begins_with(text, names);
-        let is_known = begins(&["stdout", "stderr"]) || begins(&CODES);
-        // Other objects begin so, too: an exit code tells them apart.
-        let may_be_another = begins(&["metadata", "output"]);
-        if !is_known && !may_be_another {
-            let code = code_near_ends(text)?;
-            return Some((Cow::Borrowed(text), Some(code)));
-        }
-        let object = value::Object::of(text);
-        let code = exit_code_of(&object);
-        if code.is_none() && may_be_another {
-            return None;
-        }
-        return Some((Cow::Borrowed(printed_alone(text, &object)), code));
-    }
-    let inner = text.strip_prefix('"').unwrap_or(text);
-    // The object may be JSON text, as a model is given it.
-    if inner.starts_with("{\\\"") {
-        let object = value::unquote(text);
-        if !object.starts_with('{') {
-            return None;
-        }
-        let (printed, code) = without_envelope(&object)?;
-        return Some((Cow::Owned(printed.into_owned()), code));
-    }
-    let end = closing::without_blank_end(inner);
-    let mut beginnings = CODE_FIRST.iter().chain(&["<returncode>"]).chain(&ABOVE);
-    let may_begin = beginnings.any(|start| inner.starts_with(start));
-    if !may_begin && !end.ends_with([']', '$']) {
-        return None;
-    }
-    match value::unquote(text) {
-        Cow::Borrowed(text) => printed(text).map(|(text, code)| (Cow::Borrowed(text), code)),
-        Cow::Owned(text) => printed(&text).map(|(text, code)| (Cow::Owned(text.to_owned()), code)),
-    }
-}
-
-/// The exit code of an object that does not begin as those of shells do, where its name stands near the beginning or the end:
-/// most objects are spared the walk through their members.
-fn code_near_ends(object: &str) -> Option<i64> {
-    /// What the names in [`CODES`] end in.
-    static ENDS: LazyLock<[Finder<'_>; 2]> =
-        LazyLock::new(|| [Finder::new("ode\""), Finder::new("t_status\"")]);
-    let mut parts = ends(object.as_bytes(), TAIL_BYTES_MAX).into_iter();
-    if !parts.any(|part| ENDS.iter().any(|end| end.find(part).is_some())) {
-        return None;
-    }
-    let object = value::Object::of(object);
-    CODES
-        .iter()
-        .find_map(|name| object.member(name))?
-        .parse()
-        .ok()
-}
-
-/// The exit code that an object tells.
-fn exit_code_of(object: &value::Object<'_>) -> Option<i64> {
-    let code = CODES.iter().find_map(|name| object.member(name));
-    let within = || value::member(object.member("metadata")?, &["exit_code"]);
-    code.or_else(within)?.parse().ok()
-}
-
-/// The same of a text.
-fn printed(text: &str) -> Option<(&str, Option<i64>)> {
-    if let Some(rest) = text.strip_prefix("<returncode>") {
-        let (code, rest) = rest.split_once("</returncode>")?;
-        let rest = rest.trim_start();
-        let output = rest.strip_prefix("<output>").unwrap_or(rest);
-        let output = output
-            .trim_end()
-            .strip_suffix("</output>")
-            .unwrap_or(output);
-        return Some((output.trim(), code.trim().parse().ok()));
-    }
-    if let Some(rest) = CODE_FIRST.iter().find_map(|start| text.strip_prefix(start)) {
-        let (line, rest) = rest.split_once('\n').unwrap_or((rest, ""));
-        // Some say the number in words as well: `1 (execution failed)`.
-        let line = line.trim_start_matches([':', ' ']);
-        let number = line.split_once(" (").map_or(line, |(number, _)| number);
-        let code = number.trim().parse().ok()?;
-        // Where nothing was printed, the line break behind it may have been trimmed.
-        let nothing = || rest.ends_with("\nOutput:").then_some("");
-        let of_codex = || {
-            let output = rest.split_once("Output:\n").map(|(_, output)| output);
-            output.or_else(nothing)
-        };
-        let output = rest.strip_prefix("Code output:").or_else(of_codex);
-        return Some((output.unwrap_or(rest).trim(), Some(code)));
-    }
-    if ABOVE.iter().any(|start| text.starts_with(start)) {
-        // The lines above tell how long it took and whether it has ended.
-        let (above, output) = text.split_once("\nOutput:")?;
-        let code = above
-            .lines()
-            .find_map(|line| line.strip_prefix("Process exited with code "));
-        return Some((output.trim(), code.and_then(|code| code.parse().ok())));
-    }
-    let tail = text.len().saturating_sub(TAIL_BYTES_MAX);
-    let mut place = text.len();
-    let mut code = None;
-    // From the last line up, as long as each says something of the shell and not of the command.
-    for line in text.rsplit('\n') {
-        let start = place - line.len();
-        let known = line.is_empty() || is_prompt(line) || failing::is_bracketed(line);
-        if start < tail || !known {
-            break;
-        }
-        code = code.or_else(|| exit_code(line));
-        place = start.saturating_sub(1);
-    }
-    let is_told = code.is_some() || text.ends_with("\nbash-$");
-    is_told.then(|| (text[..place].trim_end(), code))
-}
-
-/// The prompt behind which a shell waits for the next command.
-fn is_prompt(line: &str) -> bool {
-    line == "bash-$"
-}
-
-/// The number behind `exit code`, or `exit status`, as it is called elsewhere.
-fn exit_code(line: &str) -> Option<i64> {
-    let (_, behind) = line
-        .split_once("xit code")
-        .or_else(|| line.split_once("xit status"))?;
-    let behind = behind.trim_start_matches([':', ' ']);
-    let end = behind.find(|sign: char| !sign.is_ascii_digit() && sign != '-');
-    behind[..end.unwrap_or(behind.len())].parse().ok()
-}
-
-/// What stands for the words of a result: of a shell's object, what it printed.
-fn words(result: &str) -> &str {
-    if !result.trim_start().starts_with('{') {
-        return result;
-    }
-    let object = value::Object::of(result.trim_start());
-    let names = ["stderr", "stdout", "output"];
-    let mut told = names.into_iter().filter_map(|name| object.member(name));
-    told.find(|text| text.len() > 2).unwrap_or_default()
-}
-
-/// What a shell's object holds of what was printed, as JSON; the whole object where that is in two places.
-fn printed_alone<'t>(whole: &'t str, object: &value::Object<'t>) -> &'t str {
-    let names = ["output", "stdout", "stderr"];
-    let told = names.into_iter().filter_map(|name| object.member(name));
-    let mut filled = told.filter(|text| text.len() > 2);
-    match (filled.next(), filled.next()) {
-        (None, _) => "",
-        (Some(text), None) => text,
-        _ => whole,
-    }
-}
-
-/// Whether the last line that was printed says that tests failed.
-fn tells_failed_tests(printed: &str) -> bool {
-    let text = closing::without_blank_end(printed);
-    let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(LINE_BYTES_MAX))..];
-    // Most results say no such thing anywhere, which is seen sooner than where their last line begins.
-    if !shell::tests_failed(tail) {
-        return false;
-    }
-    let lines = [tail.rsplit_once('\n'), tail.rsplit_once("\\n")];
-    let last = lines.into_iter().flatten().map(|(_, last)| last);
-    let last = last.min_by_key(|last| last.len()).unwrap_or(tail);
-    shell::tests_failed(last)
-}
-
+/// Whether a tool says by its name that it runs tests.
 fn says_tests(tool: &str) -> bool {
     tool.to_ascii_lowercase().contains("test")
 }
@@ -582,7 +401,7 @@ mod tests {
         assert_eq!(silent.result, "");
         let report = told(r#"{"output":"","lines":2}"#);
         assert_eq!(report.result, r#"{"output":"","lines":2}"#);
-        for code in CODES {
+        for code in envelope::CODES {
             let result = format!(r#"{{"status":"done","{code}":2,"output":"no rule"}}"#);
             let failure = told(&result).failure.expect("a failure");
             assert_eq!(&*failure.text, "no rule", "{code}");

@@ -8,6 +8,7 @@ use crate::engine::event::{Command, Manner, Text, ToolCall, Traits};
 use crate::engine::policy::ToolSettings;
 use crate::engine::tool_name;
 
+use super::ended::verdict;
 use super::value;
 use super::{hand_offs, shell};
 
@@ -150,7 +151,7 @@ fn main_arguments(how: &ToolSettings<'_>, arguments: &str) -> Option<u64> {
 }
 
 fn tests_failed(result: &str) -> bool {
-    shell::tests_failed(&value::unquote(result))
+    verdict::tests_failed(&value::unquote(result))
 }
 
 #[cfg(test)]

@@ -24,9 +24,7 @@ mod dialect;
 mod ended;
 pub mod events_file;
 mod events_json;
-mod exit_code;
 mod facts;
-mod failed;
 mod fingerprint;
 mod given;
 pub mod guarded;
@@ -45,7 +43,6 @@ mod shell;
 mod texts;
 mod usage;
 mod value;
-mod verdict;
 mod workers;
 mod wrappers;
 

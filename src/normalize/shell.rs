@@ -1,12 +1,6 @@
-//! Shell commands, which are most of what coding agents do: what they do, and what their end means.
-
-use memchr::memchr2_iter;
+//! Shell commands, which are most of what coding agents do: their programs, and what they do.
 
 use crate::engine::event::Command;
-use crate::engine::similarity::{digits_at_end, digits_at_start};
-
-use super::exit_code;
-use super::value::wide::begins_ignoring_case;
 
 /// Programs that end with 1 to say that they found nothing, or a difference: an answer, not a failure.
 const SEARCHES: [&str; 12] = [
@@ -21,19 +15,6 @@ const FINDERS: [&str; 12] = [
 /// Whether a command line ends in a program that prints what it finds.
 pub(super) fn looks_for(command: &str) -> bool {
     is_of(command, &FINDERS)
-}
-
-/// Whether a command failed, from its exit code and what it printed. A search that finds nothing ends with 1 and prints
-/// nothing; that is an empty result.
-pub(super) fn failed(command: &str, exit_code: i64, printed: &str) -> bool {
-    let found_nothing = exit_code == 1 && printed.trim().is_empty() && is_search(command);
-    exit_code != 0 && !found_nothing && !exit_code::is_answer_among(command, exit_code, printed)
-}
-
-/// The programs of a command line.
-pub(super) fn programs(line: &str) -> impl Iterator<Item = &str> {
-    let parts = line.split(['|', ';', '&', '\n']);
-    parts.filter_map(|part| words(part).next().map(file_name))
 }
 
 /// Whether a program takes a command of its own.
@@ -56,17 +37,6 @@ pub(super) fn hides_code(command: &str) -> bool {
     let first = words(first.unwrap_or_default()).next().map(file_name);
     let looks = |program| READERS.contains(&program) || SEARCHES.contains(&program);
     !piped.ends_with('|') && is_of(last, &PASSERS) && !first.is_some_and(looks)
-}
-
-/// What a command printed and its exit code, where the last line tells of the session it ran in, as Copilot's shell does:
-/// `<shellId: 3 completed with exit code 0>`. The session is another one each time.
-pub(super) fn without_session(result: &str) -> Option<(&str, i64)> {
-    let (printed, last) = result
-        .trim_end()
-        .strip_suffix('>')?
-        .rsplit_once("<shellId: ")?;
-    let (_, code) = last.split_once(" completed with exit code ")?;
-    Some((printed.trim_end_matches('\n'), code.parse().ok()?))
 }
 
 /// Programs that do nothing but show a file.
@@ -335,49 +305,6 @@ pub(super) fn file_read(line: &str) -> Option<&str> {
     Some(file.strip_prefix("./").unwrap_or(file)).filter(|file| !file.is_empty())
 }
 
-/// Whether what a test run printed says that tests failed: a number above zero beside a word of failing, or such a word in
-/// capitals.
-pub(super) fn tests_failed(printed: &str) -> bool {
-    memchr2_iter(b'f', b'F', printed.as_bytes()).any(|at| tells_failure(printed, at))
-}
-
-/// What every word of failing begins with.
-const FAIL: &str = "fail";
-
-/// The words of failing.
-const FAILING: [&str; 5] = ["fail", "failed", "failure", "failures", "failing"];
-
-/// The longest of these.
-const FAIL_BYTES_MAX: usize = 8;
-
-/// Whether a word that begins there is one of failing, and says so.
-fn tells_failure(printed: &str, at: usize) -> bool {
-    let (before, rest) = printed.split_at(at);
-    if !begins_ignoring_case(rest, FAIL) {
-        return false;
-    }
-    // A line break within JSON text stands as two characters, of which the second is a letter.
-    let starts = before.ends_with("\\n")
-        || before.ends_with("\\t")
-        || !before.ends_with(|sign: char| sign.is_alphanumeric() || sign == '_');
-    // One letter more than the longest of them: a word may go on for as long as the text.
-    let letters = rest.bytes().take(FAIL_BYTES_MAX + 1);
-    let length = letters.take_while(u8::is_ascii_alphabetic).count();
-    let (word, behind) = rest.split_at(length);
-    if !starts || !FAILING.iter().any(|known| word.eq_ignore_ascii_case(known)) {
-        return false;
-    }
-    let after = behind.trim_start_matches([':', '=', ' ']);
-    let is_set_off = after.len() < behind.len();
-    let told_before = Some(digits_at_end(before.trim_end_matches(' ')));
-    let told_behind = is_set_off.then(|| digits_at_start(after));
-    let mut counts = [told_before, told_behind].into_iter().flatten();
-    counts.find(|count| !count.is_empty()).map_or_else(
-        || word.bytes().all(|letter| letter.is_ascii_uppercase()),
-        |count| count.bytes().any(|digit| digit != b'0'),
-    )
-}
-
 fn runs_tests(command: &str) -> bool {
     let mut words = words(command);
     let program = file_name(words.next().unwrap_or_default());
@@ -400,6 +327,12 @@ fn says_tests(word: &str) -> bool {
         || word.ends_with(":test")
 }
 
+/// The programs of a command line.
+pub(super) fn programs(line: &str) -> impl Iterator<Item = &str> {
+    let parts = line.split(['|', ';', '&', '\n']);
+    parts.filter_map(|part| words(part).next().map(file_name))
+}
+
 /// The words of a command from its program on, without settings of the environment and what only starts it.
 fn words(command: &str) -> impl Iterator<Item = &str> {
     command
@@ -407,12 +340,13 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
         .skip_while(|word| word.contains('=') || PREFIXES.contains(word))
 }
 
+/// The name of a program, without the directory in which it is.
 pub(super) fn file_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
 /// Whether the last program of a command line, whose exit code it is, is a search.
-fn is_search(command: &str) -> bool {
+pub(super) fn is_search(command: &str) -> bool {
     is_of(command, &SEARCHES)
 }
 
@@ -435,14 +369,7 @@ fn is_of(command: &str, programs: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
-
-    #[track_caller]
-    fn check(command: &str, exit_code: i64, printed: &str, expected: bool) {
-        assert_eq!(failed(command, exit_code, printed), expected, "{command}");
-    }
 
     /// Behind a pipe to a program that passes on what it is given, the exit code is that of this program; what reads or searches
     /// prints what others wrote.
@@ -504,21 +431,6 @@ mod tests {
         }
     }
 
-    /// A search without a hit is no failure; anything else that does not end with 0 is.
-    #[test]
-    fn only_searches_may_end_with_one() {
-        check("ls", 0, "a", false);
-        check("ls missing", 2, "ls: cannot access", true);
-        check("grep -rn runtime_async .", 1, "", false);
-        check("cd src && /usr/bin/rg foo", 1, "\n", false);
-        check("cat a | grep b", 1, "", false);
-        check("git grep x", 1, "", false);
-        check("grep -rn x .", 2, "", true);
-        check("grep x missing", 1, "grep: missing", true);
-        check("grep x a; make", 1, "", true);
-        check("false", 1, "", true);
-    }
-
     /// What a command does is read from its program, not from words within it.
     #[test]
     fn commands_have_a_kind() {
@@ -559,31 +471,5 @@ mod tests {
         check("ls foo.ts", None);
         assert!(!is_simple("cat foo.ts | wc") && !is_simple("cat a > b") && !is_simple("cat a; b"));
         assert!(is_simple(" cat foo.ts\n"));
-    }
-
-    /// Given one word that goes on and on, it is looked at once.
-    #[test]
-    fn a_long_word_takes_no_longer() {
-        let began = Instant::now();
-        assert!(!tests_failed(&"fail".repeat(1 << 16)));
-        assert!(began.elapsed() < Duration::from_secs(5));
-    }
-
-    /// A count of zero and a word within another are no failure.
-    #[test]
-    fn failed_tests_are_counted() {
-        let check =
-            |printed: &str, expected| assert_eq!(tests_failed(printed), expected, "{printed}");
-        check("test result: ok. 5 passed; 0 failed; 0 ignored", false);
-        check("test result: FAILED. 4 passed; 1 failed", true);
-        check("=== 2 failed, 3 passed in 0.1s ===", true);
-        check("1 xfailed, 3 passed", false);
-        check("--- FAIL: TestSum (0.00s)", true);
-        check("Failed: 0, Passed: 7", false);
-        check("Failures: 2", true);
-        check("FAILED (failures=1)", true);
-        check("test what_fails ... ok", false);
-        check("{\"stdout\":\"x\\nFAILED\"}", true);
-        check("0 failed", false);
     }
 }

@@ -16,9 +16,10 @@ use std::borrow::Cow;
 
 use crate::engine::event::{Body, Failure, ModelCall, Recorded, ToolCall};
 use crate::engine::policy::{Policy, ToolSettings};
+use crate::normalize::ended::{self, exit_code};
 use crate::normalize::records::{Record, count, flag, id, json, pick, text};
 use crate::normalize::report::{Outcome, Report};
-use crate::normalize::{ended, fingerprint, shell, value};
+use crate::normalize::{fingerprint, value};
 use crate::otlp::LogView;
 
 /// Reads one log record.
@@ -89,7 +90,7 @@ fn failure(
 ) -> Option<Failure> {
     let body = printed.map_or("", |printed| printed.body.trim());
     let exit_code = printed.and_then(|printed| printed.exit_code).unwrap_or(0);
-    if success != Some(false) && !shell::failed(command, exit_code, body) {
+    if success != Some(false) && !exit_code::failed(command, exit_code, body) {
         return None;
     }
     if body.is_empty() && exit_code != 0 {

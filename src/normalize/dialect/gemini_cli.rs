@@ -22,12 +22,13 @@ use serde::Deserialize;
 
 use crate::engine::event::{Answer, Body, Failure, ModelCall, Recorded, ToolCall};
 use crate::engine::policy::Policy;
+use crate::normalize::ended::{self, exit_code};
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
 use crate::normalize::records::{Record, count, flag, json, pick, text};
 use crate::normalize::report::{Outcome, Report};
 use crate::normalize::texts::{json_text, member_text};
-use crate::normalize::{ended, fingerprint, shell, value};
+use crate::normalize::{fingerprint, value};
 use crate::otlp::{LogView, ValueView};
 
 /// Reads one span.
@@ -154,7 +155,7 @@ fn exit_failure(data: &str, command: &str, body: &str) -> Option<String> {
     let exit_code = value::member(data, &["exitCode"])
         .and_then(|code| code.parse().ok())
         .unwrap_or_else(|| i64::from(value::member(data, &["isError"]) == Some("true")));
-    shell::failed(command, exit_code, body).then(|| format!("exit code {exit_code}"))
+    exit_code::failed(command, exit_code, body).then(|| format!("exit code {exit_code}"))
 }
 
 /// What a command printed, out of the lines that Gemini CLI sets around it.

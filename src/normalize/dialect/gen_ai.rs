@@ -21,12 +21,13 @@ use std::borrow::Cow;
 use crate::engine::event::{Answer, Body, ModelCall, TraceId};
 use crate::normalize::answer::{self, FINAL_ANSWER, OPERATION_DETAILS, Requested};
 use crate::normalize::call::Call;
+use crate::normalize::ended::envelope;
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
 use crate::normalize::report::Outcome;
 use crate::normalize::scopes::Dialect;
 use crate::normalize::texts::{event_text, json_text, member_text};
-use crate::normalize::{names, shell, value, wrappers};
+use crate::normalize::{names, value, wrappers};
 use crate::otlp::ValueView;
 
 use super::{agentscope, logfire, plain};
@@ -341,7 +342,7 @@ fn is_no_tool(reading: &Reading<'_, '_>, tool: &str) -> bool {
 /// attribute of tools that run commands.
 fn read_exit_code(reading: &Reading<'_, '_>, call: &mut Call<'_>) {
     let whole = call.result.as_deref().unwrap_or_default();
-    let ended = shell::without_session(whole);
+    let ended = envelope::without_session(whole);
     let told = || match reading.facts.value(Slot::ExitCode) {
         ValueView::Int(exit_code) => Some((whole, exit_code)),
         _ => None,

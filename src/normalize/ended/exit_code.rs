@@ -1,17 +1,24 @@
-//! Where the code with which a command ended is a part of its answer.
+//! Whether a command failed, by the code with which it ended, and where that code is a part of its answer.
 //!
 //! Programs that look tell by it what they found: `diff` that there is a difference, `systemctl is-active` how a service is. And
 //! `find`, `grep` and `du` end so where they could not read something, beside all that they could: what they printed is the
 //! answer, and what they say of themselves a remark.
 
-use super::shell;
-use super::value::failing;
+use super::super::shell;
+use super::super::value::failing;
 
 /// Codes from which on the shell tells how a command ended, and not the command.
 const OF_SHELL: i64 = 124;
 
 /// What a program that looks says of how it is called, or of what it is given.
 const USAGE: [&str; 5] = ["Usage: ", "usage: ", "Try '", "       ", "parse error: "];
+
+/// Whether a command failed, from its exit code and what it printed. A search that finds nothing ends with 1 and prints
+/// nothing; that is an empty result.
+pub(in crate::normalize) fn failed(command: &str, exit_code: i64, printed: &str) -> bool {
+    let found_nothing = exit_code == 1 && printed.trim().is_empty() && shell::is_search(command);
+    exit_code != 0 && !found_nothing && !is_answer_among(command, exit_code, printed)
+}
 
 /// Whether a command that did not end with 0 answered: it does nothing but look, and printed something, as far as that is told
 /// apart from what it printed of errors.
@@ -21,7 +28,7 @@ pub(super) fn is_answer(command: &str, code: i64, printed: &str) -> bool {
 
 /// The same where everything that was printed stands together: the code is the lowest, and a line is none that a program says of
 /// itself. Programs with commands of their own say errors in many ways; of them, only those are known that ask how something is.
-pub(super) fn is_answer_among(command: &str, code: i64, printed: &str) -> bool {
+fn is_answer_among(command: &str, code: i64, printed: &str) -> bool {
     if !is_answer(command, code, printed) {
         return false;
     }
@@ -45,7 +52,27 @@ pub(super) fn is_answer_among(command: &str, code: i64, printed: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_answer, is_answer_among};
+    use super::{failed, is_answer, is_answer_among};
+
+    #[track_caller]
+    fn check(command: &str, exit_code: i64, printed: &str, expected: bool) {
+        assert_eq!(failed(command, exit_code, printed), expected, "{command}");
+    }
+
+    /// A search without a hit is no failure; anything else that does not end with 0 is.
+    #[test]
+    fn only_searches_may_end_with_one() {
+        check("ls", 0, "a", false);
+        check("ls missing", 2, "ls: cannot access", true);
+        check("grep -rn runtime_async .", 1, "", false);
+        check("cd src && /usr/bin/rg foo", 1, "\n", false);
+        check("cat a | grep b", 1, "", false);
+        check("git grep x", 1, "", false);
+        check("grep -rn x .", 2, "", true);
+        check("grep x missing", 1, "grep: missing", true);
+        check("grep x a; make", 1, "", true);
+        check("false", 1, "", true);
+    }
 
     /// Given a command that only looks and printed something, its code is a part of the answer; what the shell says, or what any
     /// other command ends with, is not.

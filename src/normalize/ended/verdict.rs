@@ -4,10 +4,13 @@
 //! what they printed is looked through for the line that sums it up. That is done for programs of this kind alone: what others
 //! print, or what is read of a log, may tell of failures that are none of theirs.
 
+use memchr::memchr2_iter;
+
 use crate::engine::similarity::{digits_at_end, digits_at_start};
 
-use super::shell;
-use super::value::failing::closing::last_lines_within;
+use super::super::shell;
+use super::super::value::failing::closing::{last_lines_within, without_blank_end};
+use super::super::value::wide::begins_ignoring_case;
 
 /// How much of the end is looked through.
 const END_BYTES_MAX: usize = 4_096;
@@ -78,7 +81,7 @@ fn without_signs(line: &str) -> &str {
 /// Whether a line counts failures or errors above nought: `1 failed, 6 passed`, `Found 2 errors`, `ERROR=1`.
 fn counts_failures(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
-    shell::tests_failed(&line) || counts_errors(&line)
+    tests_failed(&line) || counts_errors(&line)
 }
 
 fn counts_errors(line: &str) -> bool {
@@ -93,9 +96,71 @@ fn counts_errors(line: &str) -> bool {
     })
 }
 
+/// Whether the last line that was printed says that tests failed.
+pub(super) fn closes_with_failed_tests(printed: &str) -> bool {
+    let text = without_blank_end(printed);
+    let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(LAST_LINE_BYTES_MAX))..];
+    // Most results say no such thing anywhere, which is seen sooner than where their last line begins.
+    if !tests_failed(tail) {
+        return false;
+    }
+    let lines = [tail.rsplit_once('\n'), tail.rsplit_once("\\n")];
+    let last = lines.into_iter().flatten().map(|(_, last)| last);
+    let last = last.min_by_key(|last| last.len()).unwrap_or(tail);
+    tests_failed(last)
+}
+
+/// Longest last line of tests that is looked at.
+const LAST_LINE_BYTES_MAX: usize = 96;
+
+/// Whether what a test run printed says that tests failed: a number above zero beside a word of failing, or such a word in
+/// capitals.
+pub(in crate::normalize) fn tests_failed(printed: &str) -> bool {
+    memchr2_iter(b'f', b'F', printed.as_bytes()).any(|at| is_failing_word(printed, at))
+}
+
+/// What every word of failing begins with.
+const FAIL: &str = "fail";
+
+/// The words of failing.
+const FAILING: [&str; 5] = ["fail", "failed", "failure", "failures", "failing"];
+
+/// The longest of these.
+const FAIL_BYTES_MAX: usize = 8;
+
+/// Whether a word that begins there is one of failing, and says so.
+fn is_failing_word(printed: &str, at: usize) -> bool {
+    let (before, rest) = printed.split_at(at);
+    if !begins_ignoring_case(rest, FAIL) {
+        return false;
+    }
+    // A line break within JSON text stands as two characters, of which the second is a letter.
+    let starts = before.ends_with("\\n")
+        || before.ends_with("\\t")
+        || !before.ends_with(|sign: char| sign.is_alphanumeric() || sign == '_');
+    // One letter more than the longest of them: a word may go on for as long as the text.
+    let letters = rest.bytes().take(FAIL_BYTES_MAX + 1);
+    let length = letters.take_while(u8::is_ascii_alphabetic).count();
+    let (word, behind) = rest.split_at(length);
+    if !starts || !FAILING.iter().any(|known| word.eq_ignore_ascii_case(known)) {
+        return false;
+    }
+    let after = behind.trim_start_matches([':', '=', ' ']);
+    let is_set_off = after.len() < behind.len();
+    let told_before = Some(digits_at_end(before.trim_end_matches(' ')));
+    let told_behind = is_set_off.then(|| digits_at_start(after));
+    let mut counts = [told_before, told_behind].into_iter().flatten();
+    counts.find(|count| !count.is_empty()).map_or_else(
+        || word.bytes().all(|letter| letter.is_ascii_uppercase()),
+        |count| count.bytes().any(|digit| digit != b'0'),
+    )
+}
+
 #[cfg(test)]
 mod tests {
-    use super::tells_failure;
+    use std::time::{Duration, Instant};
+
+    use super::{tells_failure, tests_failed};
 
     /// Given what builds and tests print, a line near the end that sums up failures tells that they failed, as text and as JSON;
     /// what passed, or what another program printed, did not.
@@ -197,5 +262,31 @@ mod tests {
         ] {
             assert!(!tells_failure(command, printed), "{command}: {printed}");
         }
+    }
+
+    /// Given one word that goes on and on, it is looked at once.
+    #[test]
+    fn a_long_word_takes_no_longer() {
+        let began = Instant::now();
+        assert!(!tests_failed(&"fail".repeat(1 << 16)));
+        assert!(began.elapsed() < Duration::from_secs(5));
+    }
+
+    /// A count of zero and a word within another are no failure.
+    #[test]
+    fn failed_tests_are_counted() {
+        let check =
+            |printed: &str, expected| assert_eq!(tests_failed(printed), expected, "{printed}");
+        check("test result: ok. 5 passed; 0 failed; 0 ignored", false);
+        check("test result: FAILED. 4 passed; 1 failed", true);
+        check("=== 2 failed, 3 passed in 0.1s ===", true);
+        check("1 xfailed, 3 passed", false);
+        check("--- FAIL: TestSum (0.00s)", true);
+        check("Failed: 0, Passed: 7", false);
+        check("Failures: 2", true);
+        check("FAILED (failures=1)", true);
+        check("test what_fails ... ok", false);
+        check("{\"stdout\":\"x\\nFAILED\"}", true);
+        check("0 failed", false);
     }
 }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use crate::engine::event::Failure;
 
-use super::facts::Slot;
-use super::reading::Reading;
-use super::value;
+use super::super::facts::Slot;
+use super::super::reading::Reading;
+use super::super::value;
 
 /// OTLP's status codes.
 const STATUS_OK: i32 = 1;
@@ -15,12 +15,12 @@ const STATUS_ERROR: i32 = 2;
 impl<'a> Reading<'_, 'a> {
     /// Why what the span stands for failed; `None` when it did not. Control flow that frameworks express as exceptions
     /// is no failure.
-    pub(super) fn failure(&self) -> Option<Failure> {
+    pub(in crate::normalize) fn failure(&self) -> Option<Failure> {
         self.failure_of_call("")
     }
 
     /// The same of a call with these arguments.
-    pub(super) fn failure_of_call(&self, arguments: &str) -> Option<Failure> {
+    pub(in crate::normalize) fn failure_of_call(&self, arguments: &str) -> Option<Failure> {
         let exception = self.exception();
         let failed = self.span.status.code == STATUS_ERROR
             || self.facts.text(Slot::ErrorType).is_some()
