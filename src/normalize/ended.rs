@@ -1,9 +1,16 @@
-//! How a command ended: what it printed and its exit code, where the result of a shell tells both.
+//! How a call ended: its result, and whether it failed, and of what. This is the one way on which that is decided.
 //!
-//! Frameworks give a model what a command printed together with its exit code, the directory and the like, each in its own
-//! way. What was printed is the result; an exit code other than 0 is a failure, whoever knows of it. A search that printed
-//! nothing found nothing, and tests that failed are a failure, even where no exit code is told. What Python printed is read as the
-//! JSON that it would be.
+//! 1. What its span tells (`span`: status, kind of error, exception), or who else tells of the call; but not that a search found
+//!    nothing. Next a flag beside the result. These fail a call whatever its result says ([`why`]).
+//! 2. Else what the result tells. What Python printed is read as the JSON that it would be, and what a command printed is taken out
+//!    of the envelope in which a framework gives it, with its exit code (`envelope`). A search that printed nothing found nothing.
+//! 3. Then the signs are asked one after the other (`failure_told`), and the first that tells is believed: that time ran out; an
+//!    exit code other than 0, unless that is an answer (`exit_code`), or a last line that counts failed tests; an exit code of 0,
+//!    by which all is well; what a build or a linter says near its end (`verdict`); and last `value::failing`, which reads what an
+//!    object's members say, and the words of a text.
+//!
+//! The words of a failure, and a hash by which it is known again, are kept as `value::error` says. That a result says no
+//! (`value::errors_printed`, `value::faults`) is something else: the call went well, and what it brought is no good.
 
 pub(super) mod envelope;
 pub(super) mod exit_code;
@@ -11,18 +18,14 @@ mod span;
 pub(super) mod verdict;
 
 use std::borrow::Cow;
-use std::cell::LazyCell;
 
 use crate::engine::event::{Command, Failure, Recorded};
 use crate::engine::policy::ToolSettings;
 
-use super::value;
-use super::value::Arguments;
-use super::value::failing;
-use super::value::wide::{begins_ignoring_case, trimmed};
-use super::{shell, wrappers};
-
 use self::envelope::{without_envelope, words};
+use super::value::wide::{begins_ignoring_case, trimmed};
+use super::value::{self, Arguments, failing};
+use super::{shell, wrappers};
 
 /// The exit code of a command that was ended because it took too long, as `timeout` gives it.
 const TIMED_OUT: i64 = 124;
@@ -60,6 +63,20 @@ pub(super) fn told<'t>(
     };
     let ended = ended(how, tool, arguments, whole, result);
     (Some(ended.result), ended.failure)
+}
+
+/// Why a call failed: by who tells of it, a flag beside its result, or else by the result.
+pub(super) fn why(
+    said: Option<Failure>,
+    is_flagged: bool,
+    told: Option<Failure>,
+    arguments: &str,
+    result: Option<&str>,
+) -> Option<Failure> {
+    said.filter(|error| !is_search_in_vain(error, arguments, result))
+        .or_else(|| is_flagged.then(|| value::failure("")))
+        .map(|error| failing::told_by_result(error, result, arguments))
+        .or(told)
 }
 
 /// The same of a result that comes as JSON, perhaps in an envelope of content blocks as MCP servers write it.
@@ -105,43 +122,20 @@ fn ended<'t>(
             None => ended(how, tool, asked, around, &json).into_owned(),
         };
     }
-    let arguments = asked.json();
     let (printed, code) = without_envelope(result).unwrap_or((Cow::Borrowed(result), None));
-    let command = LazyCell::new(|| asked.command_line().unwrap_or_default());
     let is_blank = matches!(trimmed(&printed), "" | "\"\"");
-    if is_blank && code.is_none_or(|code| code <= 1) && shell::looks_for(&command) {
+    let looks_for = || shell::looks_for(asked.command_line().unwrap_or_default());
+    if is_blank && code.is_none_or(|code| code <= 1) && looks_for() {
         return Ended {
             result: Cow::Borrowed("[]"),
             failure: None,
         };
     }
-    let failed = code.is_some_and(|code| ends_in_failure(&command, code, &printed));
     // What stands around what was printed says nothing of it.
     let message = whole.filter(|whole| *whole != result);
-    let told = || failing::failure_of(message, Some(&printed), arguments);
-    let runs_tests = || shell::kind(&command, how.test_commands) == Command::RunsTests;
-    let tests =
-        || verdict::closes_with_failed_tests(&printed) && (says_tests(tool) || runs_tests());
-    let failure = if code == Some(TIMED_OUT) || says_timed_out(&printed) {
-        Some(ended_in_vain())
-    } else if failed || tests() {
-        let words = value::unquote(words(&printed));
-        Some(value::failure_of_call(&words, arguments))
-    } else if code == Some(0) && !shell::hides_code(&command) {
-        // The shell knows better than words do.
-        None
-    } else if verdict::tells_failure(&command, &printed) {
-        let failure = value::failure_of_call(&value::unquote(words(&printed)), arguments);
-        // That a test ran out of time is how it failed, and passes no more by itself than any other failure of it.
-        Some(Failure {
-            transient: failure.transient && !runs_tests(),
-            ..failure
-        })
-    } else {
-        told()
-    };
+    let failure = failure_told(how, tool, asked, (message, &printed), code);
     let failed = failure.as_ref();
-    if failed.is_none() && ran_without_a_word(arguments, &printed) {
+    if failed.is_none() && ran_without_a_word(asked.json(), &printed) {
         return Ended {
             result: Cow::Borrowed(""),
             failure,
@@ -153,6 +147,43 @@ fn ended<'t>(
     });
     let result = moved.map_or(printed, Cow::Owned);
     Ended { result, failure }
+}
+
+/// The failure that a result tells of, by what was printed and the message around it: here the signs are asked one after the other.
+fn failure_told(
+    how: &ToolSettings<'_>,
+    tool: &str,
+    asked: &Arguments<'_>,
+    (message, printed): (Option<&str>, &str),
+    code: Option<i64>,
+) -> Option<Failure> {
+    let arguments = asked.json();
+    // Read once, by whoever asks first.
+    let command = || asked.command_line().unwrap_or_default();
+    let runs_tests = || shell::kind(command(), how.test_commands) == Command::RunsTests;
+    let in_words = || value::failure_of_call(&value::unquote(words(printed)), arguments);
+    if code == Some(TIMED_OUT) || says_timed_out(printed) {
+        return Some(ended_in_vain());
+    }
+    let ends_in_failure = |code| ends_in_failure(command(), code, printed);
+    let closes_with_failed_tests =
+        || verdict::closes_with_failed_tests(printed) && (says_tests(tool) || runs_tests());
+    if code.is_some_and(ends_in_failure) || closes_with_failed_tests() {
+        return Some(in_words());
+    }
+    if code == Some(0) && !shell::hides_code(command()) {
+        // The shell knows better than words do.
+        return None;
+    }
+    if verdict::tells_failure(command(), printed) {
+        let failure = in_words();
+        // That a test ran out of time is how it failed, and passes no more by itself than any other failure of it.
+        return Some(Failure {
+            transient: failure.transient && !runs_tests(),
+            ..failure
+        });
+    }
+    failing::failure_of(message, Some(printed), arguments)
 }
 
 /// Whether a command failed, by its exit code and what it printed.

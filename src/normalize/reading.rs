@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Event, Failure, Handoff, ID_BYTES_MAX, ModelCall, Recorded, RunEnd,
-    SpanId, Text, ToolCall, TraceId, Traits,
+    AgentSpan, Answer, Body, Event, Handoff, ID_BYTES_MAX, ModelCall, Recorded, RunEnd, SpanId,
+    Text, ToolCall, TraceId, Traits,
 };
 use crate::engine::policy::Policy;
 use crate::otlp::{SpanView, ValueView};
@@ -23,7 +23,6 @@ use super::reply::Reply;
 use super::report::Report;
 use super::scopes::{self, Dialect};
 use super::texts::{messages_text, only_words};
-use super::value::failing::told_by_result;
 use super::value::{Arguments, Now};
 use super::{ended, fingerprint, hand_offs, usage, value, wrappers};
 
@@ -211,13 +210,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         let (result, told) = ended::told(&how, &tool, &given_arguments, whole, result.as_deref());
         let result = result.as_deref();
         let asked = given_arguments.json();
-        let in_vain = |error: &Failure| ended::is_search_in_vain(error, asked, result);
-        let error = self
-            .failure_of_call(asked)
-            .filter(|error| !in_vain(error))
-            .or_else(|| failed.then(|| value::failure("")))
-            .map(|error| told_by_result(error, result, asked))
-            .or(told);
+        let error = ended::why(self.failure_of_call(asked), failed, told, asked, result);
         let (manner, traits) =
             fingerprint::deeds(&how, &tool, given.manner, asked, result.unwrap_or_default());
         let main = if self.reads_main {
