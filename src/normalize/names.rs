@@ -12,6 +12,7 @@ use crate::engine::tool_name;
 
 use super::facts::{Facts, Slot};
 use super::hand_offs;
+use super::value::nothing::is_no_value;
 use super::value::{self, hash};
 
 /// Places in the table: several times what one program's spans have in use at once.
@@ -44,16 +45,13 @@ pub(super) struct NameHints {
     pub(super) result_kind: value::ResultKind,
 }
 
-/// What programs write where they have no id, in whatever case: it would make one run of all that have none.
-const NO_IDS: [&str; 9] = [
-    "none",
-    "null",
-    "nil",
+/// What programs write where they have no id, in whatever case, besides the words for no value: it would make one run of all that
+/// have none.
+const NO_IDS: [&str; 5] = [
     "undefined",
     "unknown",
     "unknown_id",
     "[no_session_id]",
-    "n/a",
     "00000000-0000-0000-0000-000000000000",
 ];
 
@@ -67,7 +65,8 @@ pub(super) fn conversation<'a>(facts: &Facts<'a>) -> Option<Cow<'a, str>> {
 /// Whether an id of a run, a session or a call names one: it says something, and is none of the words for none.
 pub(super) fn is_id(id: &str) -> bool {
     let id = value::wide::trimmed(id);
-    !id.is_empty() && !NO_IDS.iter().any(|none| none.eq_ignore_ascii_case(id))
+    let mut none = NO_IDS.iter();
+    !id.is_empty() && !is_no_value(id) && !none.any(|none| none.eq_ignore_ascii_case(id))
 }
 
 impl Names {

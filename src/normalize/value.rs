@@ -29,7 +29,7 @@ mod markers;
 mod mask;
 mod member_name;
 mod nested;
-mod nothing;
+pub(super) mod nothing;
 mod now;
 mod numbers;
 mod pending;

@@ -14,7 +14,8 @@ use super::wide::trimmed;
 /// has not take two bytes or three, and may take twice as much room.
 const SENTENCE_BYTES_MAX: usize = 80;
 
-/// Whether the value of a member, as JSON, is none.
+/// Whether the value of a member, as JSON, is none. That is told by its form: a text such as `"none"` is something that was said,
+/// and what it means depends on the member.
 pub(super) fn is_nothing(value: &str) -> bool {
     matches!(value, "null" | "false" | "\"\"" | "0" | "{}" | "[]")
 }

@@ -5,13 +5,12 @@
 //! a fit is a number.
 
 use super::super::emptiness::{carries, is_nothing, tells_mishaps};
+use super::super::nothing::is_no_value;
 use super::super::{Object, items, member, unquote};
 use super::refusal::{is_flagged, tells_how_it_went};
 
-/// Texts that say that there is no error, in lower case.
-const NONE: [&str; 11] = [
-    "", "0", "none", "null", "nil", "no", "no error", "n/a", "ok", "success", "false",
-];
+/// Texts that say that there is no error, in lower case, besides the words for no value: as an id or a result they say something.
+const NO_ERROR: [&str; 6] = ["0", "no", "no error", "ok", "success", "false"];
 
 /// Whether the value of a member named for an error, as JSON, tells of one: neither that there is none, nor how large it is.
 pub(super) fn tells_error(value: &str) -> bool {
@@ -22,7 +21,8 @@ pub(super) fn tells_error(value: &str) -> bool {
     }
     let is_measure = value.contains('.') && value.parse::<f64>().is_ok();
     let text = unquote(value);
-    let says_none = NONE.iter().any(|none| text.eq_ignore_ascii_case(none));
+    let is_one = |words: &&str| text.eq_ignore_ascii_case(words);
+    let says_none = text.is_empty() || is_no_value(&text) || NO_ERROR.iter().any(is_one);
     !is_nothing(value) && !is_measure && !says_none
 }
 
