@@ -11,7 +11,7 @@ use crate::engine::policy::ToolSettings;
 use super::arguments::Arguments;
 use super::digest::Reader;
 use super::echo::{without_echo, without_given_lines};
-use super::failing::{self, complaint, crashes, walls};
+use super::failing::{complaint, crashes, traceback, walls};
 use super::receipts::without_error_ids;
 use super::sample::cut;
 use super::{places, redact};
@@ -31,8 +31,8 @@ pub(crate) fn failure(text: &str) -> Failure {
 /// be kept, the hash leaves out what they said as well; of a shorter one, the engine sees that by itself.
 pub(crate) fn failure_of_call(text: &str, arguments: &str) -> Failure {
     let text = &*without_middle(text);
-    let text = failing::end_of_traceback(text).unwrap_or(text);
-    let text = failing::said_by_powershell(text).unwrap_or(text);
+    let text = traceback::end_of_traceback(text).unwrap_or(text);
+    let text = traceback::said_by_powershell(text).unwrap_or(text);
     let text = crashes::thrown_in_node(text).unwrap_or(text);
     let text = walls::said_before_page(text).unwrap_or(text);
     let text = &*complaint::without_values(text);

@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use super::super::sample::cut;
 use super::super::{Object, items, member};
 use super::closing::last_lines;
-use super::names_exception;
+use super::traceback::names_exception;
 
 /// What an error says by which a program of Node.js ended: the line above the way to it, where nothing but the version of Node.js
 /// closes what was printed.
