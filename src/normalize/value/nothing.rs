@@ -45,7 +45,8 @@ pub(super) fn is_said(text: &str) -> bool {
 /// Words that programs write in the place of a value that they do not have, in lower case.
 const NO_VALUE: [&str; 4] = ["none", "null", "nil", "n/a"];
 
-/// Whether a text is such a word, in the place of an id or an error. As a whole result, only the first two say that there is nothing.
+/// Whether a text is such a word, in the place of an id or an error. As a whole result, only the first two say that there is
+/// nothing.
 pub(in crate::normalize) fn is_no_value(text: &str) -> bool {
     let mut words = NO_VALUE.iter();
     words.any(|word| text.eq_ignore_ascii_case(word))
