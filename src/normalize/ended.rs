@@ -1,4 +1,6 @@
-//! How a call ended: its result, and whether it failed, and of what. This is the one way on which that is decided.
+//! How a call ended: its result, and whether it failed, and of what. Spans go all of this way. Codex, Gemini CLI, the events
+//! format and the guard's caller tell of a failure by a flag or an error of their own: that comes first there, and then 2 and 3
+//! ([`answered`], [`told_in_blocks`]).
 //!
 //! 1. What its span tells (`span`: status, kind of error, exception), or who else tells of the call; but not that a search found
 //!    nothing. Next a flag beside the result. These fail a call whatever its result says ([`why`]).

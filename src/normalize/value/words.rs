@@ -24,7 +24,7 @@ pub(super) enum Tells {
     Failed,
     /// The same, where the line is all there is: with more below, it may be the state of what was asked about.
     FailedAlone,
-    /// A site shows another page than the one that was asked for, as [`said_before_page`](super::failing::walls::said_before_page) says.
+    /// A site shows another page than the one that was asked for (`failing::walls`).
     Walled,
 }
 
