@@ -131,10 +131,19 @@ pub(super) fn copied_until(dir: &Path) -> u64 {
 fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
     // The snapshot first: the journal only grows behind it.
     let (snapshot, snapshots_damaged) = copy_snapshot(&snapshot::dir_of(from), to)?;
-    let journal = to.join(DATABASE).join(JOURNAL);
-    let files = copy_journal(&from.join(DATABASE).join(JOURNAL), &journal)?;
     let start = snapshot.map_or(1, |head| head.start.max(1));
-    let records = count_records(&journal, start)?;
+    let (journal, copy) = (
+        from.join(DATABASE).join(JOURNAL),
+        to.join(DATABASE).join(JOURNAL),
+    );
+    let acknowledged = count_records(&journal, start).map_err(|error| unread(&journal, &error))?;
+    let files = copy_journal(&journal, &copy)?;
+    let records = count_records(&copy, start)?;
+    if records < acknowledged {
+        // The files that held them were written anew, and those that they are in now were not there yet.
+        let text = "its daemon wrote the journal anew meanwhile";
+        return Err(io::Error::new(io::ErrorKind::Interrupted, text));
+    }
     // What was copied from goes on if it is served, and then has more.
     let known = copied_until(from);
     let end = (start + records).max(known);
@@ -187,12 +196,9 @@ fn copy_snapshot(snapshots: &Path, to: &Path) -> io::Result<(Option<Head>, usize
 /// and the journal with it.
 fn copy_journal(journal: &Path, to: &Path) -> io::Result<usize> {
     fs::create_dir_all(to)?;
-    let unread = |error: io::Error| {
-        let text = format!("cannot read `{}`: {error}", journal.display());
-        io::Error::new(error.kind(), text)
-    };
     let mut copied = 0;
-    for file in fs::read_dir(journal).map_err(unread)? {
+    let files = fs::read_dir(journal).map_err(|error| unread(journal, &error))?;
+    for file in files {
         let file = file?;
         if file.file_type()?.is_file() {
             fs::copy(file.path(), to.join(file.file_name()))?;
@@ -200,6 +206,11 @@ fn copy_journal(journal: &Path, to: &Path) -> io::Result<usize> {
         }
     }
     Ok(copied)
+}
+
+fn unread(journal: &Path, error: &io::Error) -> io::Error {
+    let text = format!("cannot read `{}`: {error}", journal.display());
+    io::Error::new(error.kind(), text)
 }
 
 /// Records of a journal from this position on.
