@@ -30,7 +30,6 @@ use tokio::time::Sleep;
 
 use super::Settings;
 use super::error::{busy, failure};
-use super::verdicts::GUARD_BYTES_MAX;
 use crate::listener::{Peer, Soon, discard, is_grpc};
 use crate::telemetry::Counter;
 
@@ -61,6 +60,9 @@ pub(super) const STREAMS: [&str; 5] = [
     SESSION,
     REFLECTION,
 ];
+
+/// Largest question to the guard in bytes, and so of all: arguments, a result and some names, with room for escapes.
+pub(super) const GUARD_BYTES_MAX: usize = 4 << 20;
 
 /// The piece in which an answer is given to its connection, in bytes: what HTTP/2 sends in a frame.
 const PIECE: usize = 16 << 10;

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use futures_util::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
 
+use super::admission::GUARD_BYTES_MAX;
 use super::error::ApiError;
 use super::grpc::corrected;
 use super::queries::Api;
@@ -22,9 +23,6 @@ pub(super) const NAME_BYTES_MAX: usize = 1_024;
 
 /// Longest arguments, result or message, in bytes.
 pub(crate) const VALUE_BYTES_MAX: usize = 1 << 20;
-
-/// Largest request to the guard in bytes: arguments, a result and some names, with room for escapes.
-pub(super) const GUARD_BYTES_MAX: usize = 4 << 20;
 
 /// The service, with its limit.
 pub(super) fn server(api: Api) -> GuardServiceServer<Api> {

@@ -21,12 +21,11 @@ use serde::{Deserializer, Serialize};
 use serde_json::value::RawValue;
 use tonic::{Code, Status};
 
-use super::admission::too_long;
+use super::admission::{GUARD_BYTES_MAX, too_long};
 use super::error::{ApiError, failure};
 use super::parameters::{NoQuery, Parameters};
 use super::queries::Api;
 use super::v1;
-use super::verdicts::GUARD_BYTES_MAX;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::json::VerdictJson;
 use crate::telemetry::innermost;
