@@ -122,10 +122,10 @@ fn copy_store(from: &Path, to: &Path) -> Result<Copied, StoreError> {
     Ok(copied)
 }
 
-/// The position behind the last that a copy had when it was made; 0 where this is none.
-pub(super) fn copied_until(dir: &Path) -> u64 {
-    let said = fs::read_to_string(dir.join(COPIED)).ok();
-    said.and_then(|said| said.trim().parse().ok()).unwrap_or(0)
+/// The position behind the last that a copy had when it was made; `None` where this is no copy.
+pub(super) fn copied_until(dir: &Path) -> Option<u64> {
+    let said = fs::read_to_string(dir.join(COPIED)).ok()?;
+    Some(said.trim().parse().unwrap_or(0))
 }
 
 fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
@@ -145,7 +145,7 @@ fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
         return Err(io::Error::new(io::ErrorKind::Interrupted, text));
     }
     // What was copied from goes on if it is served, and then has more.
-    let known = copied_until(from);
+    let known = copied_until(from).unwrap_or(0);
     let end = (start + records).max(known);
     fs::write(to.join(COPIED), format!("{end}\n"))?;
     let lacks = match snapshot {

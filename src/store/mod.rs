@@ -174,7 +174,9 @@ impl Store {
         let writer = shared.writer(prepare)?;
         let mended = opened.rebuilt.map(|rebuilt| {
             let lost = shared.tally.lost_records.value();
-            rebuilt.told(lost, shared.position.load(Ordering::Acquire))
+            let (mended, uncounted) = rebuilt.told(lost, shared.position.load(Ordering::Acquire));
+            shared.tally.lost_records.add(uncounted);
+            mended
         });
         let (orders, inbox) = mpsc::channel();
         let thread = in_thread(dir, "eddy-store", move || writer.run(&inbox))?;

@@ -55,20 +55,20 @@ pub(super) struct Rebuilt {
     pub(super) snapshot_ms: Option<u64>,
     /// There were snapshots, whole or not: something had been committed.
     pub(super) had_snapshots: bool,
-    /// There was a directory for it.
-    pub(super) had_directory: bool,
     /// The journal has a file.
     pub(super) has_journal: bool,
-    /// In a copy, the position behind the last that it had when it was made; else 0.
-    pub(super) copied_until: u64,
+    /// In a copy, the position behind the last that it had when it was made.
+    pub(super) copied_until: Option<u64>,
     /// The first position that the snapshot needs; 0 without one.
     pub(super) start: u64,
 }
 
 impl Rebuilt {
-    /// Says what came of it, once the journal has been read up to a position, which is 0 where nothing could be read of it.
-    pub(super) fn told(self, lost_records: u64, position: u64) -> Mended {
+    /// Says what came of it, once the journal has been read up to a position, which is 0 where nothing could be read of it, and
+    /// how many records are lost that were not found missing there.
+    pub(super) fn told(self, lost_records: u64, position: u64) -> (Mended, u64) {
         let loss = self.loss(lost_records, position);
+        let (loss, uncounted) = loss.map_or((None, 0), |(loss, records)| (Some(loss), records));
         let mended = Mended {
             set_aside: self.set_aside,
             reason: self.reason,
@@ -83,36 +83,46 @@ impl Rebuilt {
         } else {
             warn!(reason, loss, "a database has been made from what was there");
         }
-        mended
+        (mended, uncounted)
     }
 
-    /// Whether something may have been committed.
+    /// Whether something may have been committed: a copy may be one of a store that had nothing yet.
     fn had_something(&self) -> bool {
-        self.had_snapshots || self.set_aside.is_some() || !self.had_directory
+        self.had_snapshots || self.set_aside.is_some() || self.copied_until.is_none()
     }
 
-    fn loss(&self, lost_records: u64, position: u64) -> Option<String> {
-        match (lost_records, self.snapshot_ms) {
+    /// What is lost, in words, and how many records beside those that are known to be: one where nobody can tell.
+    fn loss(&self, lost_records: u64, position: u64) -> Option<(String, u64)> {
+        let unknown = u64::from(lost_records == 0);
+        let loss = match (lost_records, self.snapshot_ms) {
             (_, Some(_)) if !self.has_journal => {
-                Some("there is no journal: what came after the newest snapshot, or just before it, is lost".to_owned())
+                let loss = "there is no journal: what came after the newest snapshot, or just before it, is lost";
+                (loss.to_owned(), unknown)
             }
-            (0, None) if self.had_something() && position == 0 => Some(
-                "neither a snapshot nor the journal can be read: all that was there is lost"
-                    .to_owned(),
-            ),
+            (0, None) if self.had_something() && position == 0 => {
+                let loss =
+                    "neither a snapshot nor the journal can be read: all that was there is lost";
+                (loss.to_owned(), unknown)
+            }
             (0, _) => {
                 let until = self.start.max(position + 1);
-                let cut = self.copied_until.saturating_sub(until);
-                let told = || format!("the journal has been cut: its last {cut} commits are lost");
-                (cut > 0).then(told)
+                let cut = self
+                    .copied_until?
+                    .checked_sub(until)
+                    .filter(|cut| *cut > 0)?;
+                let loss = format!("the journal has been cut: its last {cut} commits are lost");
+                (loss, cut)
             }
-            (records, Some(_)) => Some(format!(
-                "{records} commits after the newest snapshot are lost"
-            )),
-            (records, None) => Some(format!(
-                "there was no snapshot: what {records} earlier commits told is lost"
-            )),
-        }
+            (records, Some(_)) => (
+                format!("{records} commits after the newest snapshot are lost"),
+                0,
+            ),
+            (records, None) => (
+                format!("there was no snapshot: what {records} earlier commits told is lost"),
+                0,
+            ),
+        };
+        Some(loss)
     }
 }
 
@@ -214,7 +224,6 @@ pub(super) fn rebuild(
     let refused = |error| StoreError::io("cannot make a new database in", dir, error);
     let snapshots = snapshot::dir_of(dir);
     let had_snapshots = !snapshot::list(&snapshots)?.is_empty();
-    let had_directory = dir.join(DATABASE).exists();
     let snapshot = snapshot::newest_whole(&snapshots)?;
     fs::create_dir_all(fresh.join(JOURNAL)).map_err(refused)?;
     let made = fill(
@@ -237,7 +246,6 @@ pub(super) fn rebuild(
         reason,
         snapshot_ms: snapshot.as_ref().map(|(head, _)| head.at_ms),
         had_snapshots,
-        had_directory,
         has_journal,
         copied_until: copied_until(dir),
         start: snapshot.map_or(0, |(head, _)| head.start),

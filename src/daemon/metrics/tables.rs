@@ -201,7 +201,7 @@ pub(super) const STORE_COUNTERS: &[Number<store::Counters>] = &[
     ),
     (
         "store_lost_records_total",
-        "Journal records missing or damaged when the store was opened: what they reported is lost.",
+        "Journal records missing or damaged when the store was opened: what they reported is lost. Where nobody can tell how many, 1.",
         |of| of.lost_records,
     ),
     (

@@ -290,17 +290,72 @@ async fn without_a_snapshot_the_journal_is_what_there_is() {
     commit(&store, 1).await;
 }
 
-/// Given a store of which nothing is left but what says its format, the loss is told: it is not taken for a new one.
+/// Given a store of which nothing is left but what says its format, or beside that the database's directory, the loss is told and
+/// counted: it is not taken for a new one.
 #[tokio::test]
 async fn what_is_gone_is_told() {
+    for keeps_directory in [false, true] {
+        let (dir, _) = filled(&options()).await;
+        fs::remove_dir_all(database(dir.path())).unwrap();
+        if keeps_directory {
+            fs::create_dir(database(dir.path())).unwrap();
+        }
+        let store = open(dir.path());
+        let loss = store.mended().expect("it is noticed").told_loss();
+        assert!(loss.ends_with("all that was there is lost"), "{loss}");
+        assert_eq!(store.counters().lost_records, 1);
+        commit(&store, 1).await;
+        store.close().await.unwrap();
+        let store = open(dir.path());
+        assert!(store.mended().is_none());
+        assert_eq!(store.counters().lost_records, 0);
+    }
+}
+
+/// Given copies of a store, one of which had nothing when it was copied, nothing is lost; given one whose journal has been cut or
+/// removed, it is told and counted how much, as far as that is known.
+#[tokio::test]
+async fn what_copies_have_lost_is_counted() {
+    let copy_of = |dir: &TempDir| {
+        let to = TempDir::new().unwrap();
+        backup::copy(dir.path(), &to.path().join("copy"), &[PathBuf::new()]).unwrap();
+        to
+    };
+    let found = |dir: &Path| {
+        let store = open(dir);
+        let loss = store.mended().and_then(|mended| mended.loss.clone());
+        (loss.unwrap_or_default(), store.counters().lost_records)
+    };
+    let empty = TempDir::new().unwrap();
+    drop(open(empty.path()));
+    assert_eq!(
+        found(&copy_of(&empty).path().join("copy")),
+        (String::new(), 0)
+    );
     let (dir, _) = filled(&options()).await;
-    fs::remove_dir_all(database(dir.path())).unwrap();
-    let store = open(dir.path());
-    let loss = store.mended().expect("it is noticed").told_loss();
-    assert!(loss.ends_with("all that was there is lost"), "{loss}");
-    commit(&store, 1).await;
-    store.close().await.unwrap();
-    assert!(open(dir.path()).mended().is_none());
+    let whole = copy_of(&dir);
+    assert_eq!(found(&whole.path().join("copy")), (String::new(), 0));
+    let cut = copy_of(&dir);
+    for file in fs::read_dir(cut.path().join("copy/store/journal")).unwrap() {
+        fs::write(file.unwrap().path(), "").unwrap();
+    }
+    let (loss, records) = found(&cut.path().join("copy"));
+    assert!(
+        loss.starts_with("the journal has been cut: its last "),
+        "{loss}"
+    );
+    assert!(
+        loss.contains(&format!(" {records} commits")) && records >= RUNS,
+        "{loss}"
+    );
+    let (dir, _) = filled(&with_snapshots()).await;
+    let gutted = copy_of(&dir);
+    fs::remove_dir_all(gutted.path().join("copy/store/journal")).unwrap();
+    let (loss, records) = found(&gutted.path().join("copy"));
+    assert!(
+        loss.starts_with("there is no journal") && records > 0,
+        "{loss}"
+    );
 }
 
 /// Given a journal whose first files were given up, the loss is told in commits, and cursors go on where they were.
