@@ -13,7 +13,6 @@ use std::fs;
 
 use eddy::guard::{CheckToolCallRequest, Client, ReportToolResultRequest, ResultStatus, Verdict};
 
-const RUN: &str = "example-rust";
 const TOOL: &str = "forecast";
 
 #[tokio::main]
@@ -35,13 +34,15 @@ pub(crate) async fn calls_made(api: &str) -> Result<u32, Box<dyn Error>> {
     if let Ok(file) = std::env::var("EDDY_API_TOKEN_FILE") {
         guard = guard.with_token(fs::read_to_string(file)?.trim())?;
     }
+    // As many runs as there are processes.
+    let run = format!("example-rust-{}", std::process::id());
     let mut made = 0;
     for turn in 0..30 {
         let call_id = format!("call-{turn}");
         let arguments = r#"{"city": "Bergen"}"#;
         let answer = guard
             .check(CheckToolCallRequest {
-                run_id: RUN.to_owned(),
+                run_id: run.clone(),
                 tool: TOOL.to_owned(),
                 arguments: Some(arguments.to_owned()),
                 call_id: Some(call_id.clone()),
@@ -60,7 +61,7 @@ pub(crate) async fn calls_made(api: &str) -> Result<u32, Box<dyn Error>> {
         made += 1;
         guard
             .report(ReportToolResultRequest {
-                run_id: RUN.to_owned(),
+                run_id: run.clone(),
                 tool: TOOL.to_owned(),
                 call_id: Some(call_id),
                 status: ResultStatus::Success.into(),

@@ -26,6 +26,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
+from langgraph.errors import GraphBubbleUp
 
 
 class Aborted(Exception):
@@ -84,6 +85,8 @@ def guard_tools(request, handler):
         return refusal
     try:
         result = handler(request)
+    except GraphBubbleUp:  # a human is asked first, say: the call is made again, with the same id
+        raise
     except Exception as error:
         guard.report(**call, status="error", error=str(error))
         raise
@@ -99,6 +102,8 @@ async def guard_tools_async(request, handler):
         return refusal
     try:
         result = await handler(request)
+    except GraphBubbleUp:
+        raise
     except Exception as error:
         await asyncio.to_thread(guard.report, **call, status="error", error=str(error))
         raise
@@ -204,7 +209,7 @@ if __name__ == "__main__":
     agent = create_agent(Stubborn(), [forecast], middleware=[EddyGuard()], name="weather")
     said = agent.invoke(
         {"messages": [("user", "How will the weather be?")]},
-        {"configurable": {"thread_id": "example-langgraph"}, "recursion_limit": 100},
+        {"configurable": {"thread_id": f"example-langgraph-{uuid.uuid4()}"}, "recursion_limit": 100},
     )
     for message in said["messages"]:
         if isinstance(message, ToolMessage):

@@ -166,7 +166,7 @@ async function main() {
   };
   const { steps } = await generateText({
     model: stubborn(),
-    tools: guarded(tools, 'example-vercel-ai', 'weather'),
+    tools: guarded(tools, `example-vercel-ai-${crypto.randomUUID()}`, 'weather'),
     prompt: 'How will the weather be?',
     stopWhen: stepCountIs(40),
   });
