@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::engine::guard::Verdict;
 use crate::engine::guard::verdict::VerdictKind;
-use crate::engine::warning::Rule;
+use crate::engine::warning::{ChangeKind, Rule, Severity};
 use crate::store::alert::Alert;
 use crate::telemetry::Counter;
 
@@ -118,14 +118,26 @@ impl GuardCounters {
 }
 
 /// Alerts, counted by what happened to a warning of which rule and severity.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Alerts(Mutex<BTreeMap<Kind, u64>>);
+
+impl Default for Alerts {
+    /// With those that raise a warning at 0: of what appears with its first one, Prometheus' `rate` does not count that.
+    fn default() -> Self {
+        let severities = [Severity::Warning, Severity::Critical];
+        let of_rule = |rule: Rule| {
+            severities.map(|severity| (ChangeKind::Raised.name(), rule.name(), severity.name()))
+        };
+        let kinds = Rule::ALL.into_iter().flat_map(of_rule);
+        Self(Mutex::new(kinds.map(|kind| (kind, 0)).collect()))
+    }
+}
 
 /// The public ids of change, rule and severity.
 type Kind = (&'static str, &'static str, &'static str);
 
 impl Alerts {
-    /// The numbers that are not zero, with the public ids of change, rule and severity.
+    /// The numbers of those that there may have been, with the public ids of change, rule and severity.
     #[must_use]
     pub fn values(&self) -> Vec<(Kind, u64)> {
         let numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -116,6 +116,8 @@ fn the_page_is_true_and_bounded() {
         let raised =
             "{rule=\"repeated_tool_call_exact_input\",severity=\"warning\",change=\"raised\"}";
         assert_eq!(value(&page, "eddy_engine_warnings_total", raised), 1);
+        let none = "{rule=\"retry_storm\",severity=\"critical\",change=\"raised\"}";
+        assert_eq!(value(&page, "eddy_engine_warnings_total", none), 0);
         let sent = "{exporter=\"file\",kind=\"file\"}";
         assert!(value(&page, "eddy_exporter_sent_alerts_total", sent) >= 1);
         assert_eq!(value(&page, "eddy_ready", ""), 1);
