@@ -7,6 +7,7 @@
 
 pub(super) mod calls;
 pub(crate) mod card;
+mod choice;
 pub(super) mod join;
 pub(super) mod kin;
 pub(crate) mod packed;

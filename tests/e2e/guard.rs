@@ -542,6 +542,54 @@ fn clocks_that_differ_hide_no_loop() {
     }
 }
 
+/// Given a loop that the guard has refused within a moment, and spans of the calls that were made which have a second or a minute
+/// between them, with call ids and without: what is asked again is refused as before, and no count has fallen.
+#[test]
+fn spans_that_come_later_undo_no_refusal() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
+    let cases = [("near", true, 1), ("far", true, 60), ("unnamed", false, 20)];
+    for (place, (run, has_ids, seconds)) in cases.into_iter().enumerate() {
+        let began = now_ns();
+        let (mut spans, mut verdicts) = (Vec::new(), Vec::new());
+        for n in 0..14_u64 {
+            if n == 12 {
+                send(&daemon, &spans);
+            }
+            let id = format!("{run} {n}");
+            let mut told = call(run, 1);
+            if has_ids {
+                told["call_id"] = json!(id);
+            }
+            let answer = check(&daemon, &told);
+            verdicts.push((answer["verdict"].clone(), answer["repeats"].clone()));
+            if answer["verdict"] == "SKIP" {
+                continue;
+            }
+            told["status"] = json!("success");
+            told["result"] = json!([]);
+            assert_eq!(post(&daemon, "report", &told.to_string()), (200, json!({})));
+            let start = began + n * seconds * 1_000_000_000;
+            let times = (start, start + 100_000_000);
+            let call_id = has_ids.then_some(&*id);
+            spans.push(span_with(
+                run,
+                1,
+                place as u64 * 100 + n + 1,
+                call_id,
+                times,
+                "[]",
+            ));
+        }
+        let refused: Vec<_> = (4..=14).map(|n| (json!("SKIP"), json!(n))).collect();
+        assert_eq!(verdicts[3..], refused, "{run}");
+        let (_, shown) = daemon.get(&format!("/v1/runs/{run}"));
+        let calls = (&shown["tool_calls"], &shown["skipped_calls"]);
+        assert_eq!(calls, (&json!(3), &json!(11)), "{run}: {shown:#}");
+        assert_eq!(shown["warnings"][0]["count"], json!(14), "{run}: {shown:#}");
+    }
+}
+
 /// Given a question whose answer never came back, it is no call that hangs, and the same question asked again is no second.
 #[test]
 fn questions_without_results() {

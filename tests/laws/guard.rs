@@ -1,9 +1,10 @@
 //! What an agent with a guard does is in its events.
 
 use eddy::engine::event::{Body, Event, Failure, Manner, Recorded, Text, ToolCall, Traits};
+use eddy::engine::guard::verdict::VerdictKind;
 use eddy::engine::guard::{self, Caller, Said};
 use eddy::engine::policy::Policy;
-use eddy::engine::{RunState, RunView};
+use eddy::engine::{RunState, RunView, Warning};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
 use super::support::{
@@ -186,4 +187,74 @@ fn a_call_id_that_comes_again_hides_nothing() {
             "by span: {by_span}"
         );
     }
+}
+
+/// Given a loop that the guard refuses and reports of what came of its first calls, by call id and without, spans of the calls
+/// that were made change nothing, whatever times they have and in whatever order they come, from that of the first call on, which
+/// tells of the sender's clock: no warning about the loop counts less, what is asked again is refused again, and no call counts
+/// twice.
+#[test]
+fn what_was_refused_stays_refused() {
+    const ASKED_MS: u64 = 8;
+    let span = (-50_000_i64..50_000, 0_u64..3_000, any::<u16>());
+    let spans = proptest::collection::vec(span, 12);
+    law(&(spans, any::<bool>()), |(spans, has_ids), policy| {
+        let at = |ms: u64| Caller {
+            now_ns: (1_000_000 + ms) * 1_000_000,
+            ..Caller::default()
+        };
+        let call = |number: u64| ToolCall {
+            output: value(99, true),
+            ..made("search", 1, Ok(0), has_ids.then_some(number))
+        };
+        let mut state = RunState::new("run".into());
+        let mut told = Vec::new();
+        for number in 0..12 {
+            let caller = at(number * ASKED_MS);
+            let checked = guard::check(&mut state, &asked(&call(number)), &caller, policy);
+            if checked.answered.kind.refuses() {
+                continue;
+            }
+            let caller = at(number * ASKED_MS + 2);
+            guard::result(&mut state, &call(number), &caller, policy);
+            let (shift_ms, length_ms, order) = spans[number as usize];
+            // Without ids clocks have to agree: a span is of a question that was asked within it or before it.
+            let shift_ms = if has_ids { shift_ms } else { shift_ms.abs() };
+            let asked_ns = caller.now_ns - 2_000_000;
+            let start_ns = asked_ns.saturating_add_signed(shift_ms * 1_000_000);
+            let end_ns = start_ns + length_ms * 1_000_000;
+            let span = span_at(start_ns, number + 1, Body::ToolCall(call(number)));
+            told.push((order, Event { end_ns, ..span }));
+        }
+        told.sort_by_key(|(order, _)| *order);
+        let before = state.view(policy);
+        let is_refused = |warning: &&Warning| warning.verdict == Some(VerdictKind::Skip);
+        let refused: Vec<_> = before.warnings.iter().filter(is_refused).collect();
+        let mut skew_is_known = false;
+        for (_, span) in told {
+            skew_is_known |= span.id == 1;
+            tell(&mut state, vec![span], policy);
+            if !skew_is_known {
+                continue;
+            }
+            let view = state.view(policy);
+            for known in &refused {
+                let mut now = view.warnings.iter().filter(|now| now.id == known.id);
+                assert!(
+                    now.any(|now| now.count >= known.count),
+                    "{known:?} {view:?}"
+                );
+            }
+            assert_eq!(
+                (view.tool_calls, view.skipped_calls),
+                (before.tool_calls, before.skipped_calls)
+            );
+        }
+        for number in 12..14 {
+            let caller = at(number * ASKED_MS + 500);
+            let again = guard::check(&mut state, &asked(&call(number)), &caller, policy);
+            let expected = before.skipped_calls > 0;
+            assert_eq!(again.answered.kind.refuses(), expected, "{again:?}");
+        }
+    });
 }

@@ -4,12 +4,16 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::event::TraceId;
+use crate::engine::event::{SECOND_NS, TraceId};
 use crate::engine::window::calls::Call;
 
 /// Longest time by which a call may begin before the one that it follows has ended. Tracers take start and end from clocks of
 /// their own: calls awaited one after another overlap by up to a millisecond as OpenTelemetry's SDK for Node tells them.
 const OVERLAP_NS_MAX: u64 = 10_000_000;
+
+/// By how much spans may come later after their questions and results from one call to the next: clocks are set and go astray, but
+/// who asks one question after the other does not pause as long as his spans may say.
+const SHIFT_NS_MAX: i64 = SECOND_NS as i64;
 
 /// Sums over the run, and the counters that rules measure distances with. In the order of memory, what each call needs first.
 #[repr(C)]
@@ -65,33 +69,70 @@ pub(crate) struct Totals {
     pub(crate) skipped: u64,
     /// What these calls would have cost, by the calls of their loops that were made.
     pub(crate) saved: Spent,
-    /// How long after the guard was asked about a call its span says that it began, by the newest call of which both is known:
-    /// less than nothing where the clock of who sends spans is behind ours. One that is ahead of it looks like a call that had to
-    /// wait.
+    /// How long after the guard was asked about a call its span says that it began, or after its result was told that it ended,
+    /// whichever is longer, by the newest call of which both is known: less than nothing where the clock of who sends spans is
+    /// behind ours. One that is ahead of it looks like a call that had to wait. 0 as long as nothing is known.
     pub(crate) skew_ns: i64,
 }
 
 impl Totals {
     /// A call at its time by the clock of who sends spans. One that the guard alone was told of has the time of our clock, and is
     /// moved by what is known of theirs: back as far as that is behind, and ahead no further than behind the call before.
+    /// So is one that was refused, whatever span tells of it.
     pub(crate) fn in_time<'c, 'a>(&self, call: &'c Call<'a>) -> Cow<'c, Call<'a>> {
-        let asked_ns = call.start_ns;
-        let moved_ns = asked_ns.saturating_add_signed(self.skew_ns);
-        if moved_ns == asked_ns || !call.asking.is_alone() {
+        if self.skew_ns == 0 {
             return Cow::Borrowed(call);
         }
-        Cow::Owned(call.moved_to(if moved_ns < asked_ns {
+        let asked_ns = match call.asked_ns() {
+            Some(asked_ns) if call.asking.refused.is_some() => asked_ns,
+            Some(asked_ns) if call.asking.seen => return self.as_told(call, asked_ns),
+            _ if call.asking.is_alone() => call.start_ns,
+            _ => return Cow::Borrowed(call),
+        };
+        let moved_ns = self.by_their_clock(asked_ns);
+        let start_ns = if moved_ns < asked_ns {
             moved_ns
         } else {
             self.call_end_ns.clamp(asked_ns, moved_ns)
-        }))
+        };
+        Cow::Owned(call.lasting(start_ns, call.length_ns()))
     }
 
-    /// Notes what a call tells of how the two clocks differ.
+    /// A call of which a span tells and the guard was told: it was made after it was asked about, and before its result was told,
+    /// which our clock knows. A span that is much later than that by what is known of its clock is moved back, and a call that was
+    /// asked about when the call before was over does not begin in the midst of that.
+    fn as_told<'c, 'a>(&self, call: &'c Call<'a>, asked_ns: u64) -> Cow<'c, Call<'a>> {
+        let Some(told_ns) = call.told_ns() else {
+            return Cow::Borrowed(call);
+        };
+        let ahead_ns = ahead_ns(call.start_ns, asked_ns).min(ahead_ns(call.end_ns, told_ns));
+        let too_late_ns = ahead_ns.saturating_sub(self.skew_ns.saturating_add(SHIFT_NS_MAX));
+        let start_ns = call.start_ns.saturating_sub(too_late_ns.max(0) as u64);
+        let moved_ns = self.by_their_clock(asked_ns);
+        if start_ns < self.call_end_ns && !self.runs_beside(moved_ns) {
+            let left_ns = self.by_their_clock(told_ns);
+            let left_ns = left_ns.saturating_sub(self.call_end_ns);
+            return Cow::Owned(call.lasting(self.call_end_ns, call.length_ns().min(left_ns)));
+        }
+        if start_ns == call.start_ns {
+            return Cow::Borrowed(call);
+        }
+        Cow::Owned(call.lasting(start_ns, call.length_ns()))
+    }
+
+    /// What the clock of who sends spans shows at a time of ours, as far as that is known.
+    fn by_their_clock(&self, at_ns: u64) -> u64 {
+        at_ns.saturating_add_signed(self.skew_ns)
+    }
+
+    /// Notes what a call tells of how the two clocks differ. One that was refused was not made, whatever its span shows.
     pub(crate) fn note_skew(&mut self, call: &Call<'_>) {
-        if let Some(asked_ns) = call.asked_ns().filter(|_| call.asking.seen) {
-            let skew_ns = i128::from(call.start_ns) - i128::from(asked_ns);
-            self.skew_ns = i64::try_from(skew_ns).unwrap_or_default();
+        let is_known = self.skew_ns != 0 && call.asking.refused.is_some();
+        if let Some(asked_ns) = call.asked_ns().filter(|_| call.asking.seen && !is_known) {
+            let from_ns = ahead_ns(call.start_ns, asked_ns);
+            let told_ns = call.told_ns();
+            let until_ns = told_ns.map_or(from_ns, |told_ns| ahead_ns(call.end_ns, told_ns));
+            self.skew_ns = from_ns.max(until_ns);
         }
     }
 
@@ -124,6 +165,12 @@ impl Totals {
         self.tool_calls += 1;
         (self.round, std::mem::take(&mut self.unspent))
     }
+}
+
+/// How far a time of who sends spans lies behind one of ours.
+fn ahead_ns(their_ns: u64, our_ns: u64) -> i64 {
+    let ahead_ns = i128::from(their_ns) - i128::from(our_ns);
+    i64::try_from(ahead_ns).unwrap_or_default()
 }
 
 /// Tokens and money.

@@ -37,7 +37,7 @@ struct Foreseen {
     fold: Fold,
     /// What the rules would find.
     findings: Vec<Finding>,
-    /// For what the same call was refused before, where the rule does not see it now, and nothing has changed since.
+    /// For what the same call was refused before, where the rule does not see it now, or less of it, and nothing has changed since.
     standing: Option<Finding>,
 }
 
@@ -325,9 +325,11 @@ impl Fold {
         fold.begin_turn(call.asking.turn, policy);
         let (judged, own) = fold.judge_attempt(&call, tool, policy);
         foreseen.findings = rules::of_tool_call(fold, &judged, own);
-        let is_new = |rule: &Rule| !foreseen.findings.iter().any(|found| found.rule == *rule);
-        let refused = refused.filter(is_new);
-        foreseen.standing = refused.and_then(|rule| foreseen.fold.standing(rule, &judged));
+        if let Some(rule) = refused {
+            let found = foreseen.findings.iter().find(|found| found.rule == rule);
+            let standing = foreseen.fold.standing(rule, found, &judged);
+            foreseen.standing = standing;
+        }
         foreseen
     }
 

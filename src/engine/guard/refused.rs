@@ -17,9 +17,15 @@ use crate::engine::window::calls::Call;
 use super::verdict::{Answered, VerdictKind};
 
 impl Fold {
-    /// What a rule found of a call that was refused because of it, one call more, where the rule does not see it any more: a call
-    /// that is not made leaves a gap in its round. Who waits has waited for something.
-    pub(super) fn standing(&self, rule: Rule, judged: &Judged<'_>) -> Option<Finding> {
+    /// What a rule found of a call that was refused because of it, one call more, where the rule does not see it any more, or has
+    /// `found` less of it: a call that is not made leaves a gap in its round. Who waits has waited for something.
+    pub(super) fn standing(
+        &self,
+        rule: Rule,
+        found: Option<&Finding>,
+        judged: &Judged<'_>,
+    ) -> Option<Finding> {
+        let is_found = |kept: &Kept| found.is_none_or(|found| kept.is_about(found));
         let was_told = |kept: &Kept| {
             let about = about(rule, kept.group);
             let mut told = self.told.iter();
@@ -27,14 +33,18 @@ impl Fold {
         };
         let is_it = |kept: &&Kept| {
             let of_tool = kept.tool.is_none() || kept.tool.as_ref() == Some(judged.tool);
-            kept.rule == rule && kept.open && of_tool && was_told(kept)
+            kept.rule == rule && kept.open && of_tool && is_found(kept) && was_told(kept)
         };
         let kept = self.warnings.iter().filter(|_| !judged.stands_aside());
         let kept = kept.filter(is_it).max_by_key(|kept| kept.proof.last_ns)?;
+        let count = kept.count - kept.before + 1;
+        if found.is_some_and(|found| found.count >= count) {
+            return None;
+        }
         Some(Finding {
             rule,
             group: kept.group,
-            count: kept.count - kept.before + 1,
+            count,
             tool: kept.tool.clone(),
             agent: judged.call.agent.cloned(),
             ring: None,
@@ -59,7 +69,8 @@ impl Fold {
         self.totals.tool_calls -= 1;
         self.totals.skipped += 1;
         let finding = rules::of_attempt(self, &judged, rule, own);
-        let finding = finding.or_else(|| self.standing(rule, &judged));
+        let standing = self.standing(rule, finding.as_ref(), &judged);
+        let finding = standing.or(finding);
         self.tallies.hold_back(rule, self.totals.tool_calls);
         let Some(finding) = finding else {
             return;

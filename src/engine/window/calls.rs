@@ -20,7 +20,8 @@ use crate::engine::hash::{mix, worker_hash};
 
 use super::Window;
 use super::card::{Card, is_end_of, may_name_one_tool};
-use super::join::{Asking, is_of_guard, is_question};
+use super::choice;
+use super::join::{Asking, is_of_guard, is_question, is_result};
 use super::kin::{are_apart, are_two_calls, tell_of_one_call};
 use super::requested::{Requested, asked_for, is_answer_of_place, take_answer};
 use super::spoken::Spoken;
@@ -87,7 +88,7 @@ pub(crate) fn steps<'a>(window: &Window, reports: &'a [(usize, Event)]) -> Vec<S
         }
         let known = window
             .may_belong(place)
-            .then(|| known(&steps, cards, place, event));
+            .then(|| choice::known(&steps, cards, place, event));
         if let Some(known) = known.flatten() {
             steps[known].join(place, event);
             continue;
@@ -103,13 +104,6 @@ pub(crate) fn steps<'a>(window: &Window, reports: &'a [(usize, Event)]) -> Vec<S
         .map(|asked| Step::Other(asked.place, asked.event));
     steps.extend(unanswered);
     steps
-}
-
-/// The step to which a report belongs.
-fn known(steps: &[Step<'_>], cards: &[Card], place: usize, event: &Event) -> Option<usize> {
-    let belongs = |step: &Step<'_>| step.belongs(cards, place, event);
-    let known = steps.iter().rposition(belongs);
-    known.or_else(|| steps.iter().position(|step| step.was_asked_as(event)))
 }
 
 impl<'a> Step<'a> {
@@ -156,7 +150,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    fn belongs(&self, cards: &[Card], place: usize, event: &Event) -> bool {
+    pub(super) fn belongs(&self, cards: &[Card], place: usize, event: &Event) -> bool {
         match (self, &event.body) {
             (Self::Tool(call), Body::ToolCall(report)) => {
                 call.is_told_by(cards, place, event, report)
@@ -174,7 +168,7 @@ impl<'a> Step<'a> {
     }
 
     /// Whether it is the call that the model asked for under the report's id.
-    fn was_asked_as(&self, event: &Event) -> bool {
+    pub(super) fn was_asked_as(&self, event: &Event) -> bool {
         match (self, &event.body) {
             (Self::Tool(call), Body::ToolCall(report)) => {
                 let same_tool = report.tool.is_empty() || call.tool == Some(&report.tool);
@@ -411,9 +405,19 @@ impl<'a> Call<'a> {
         question.map(|event| event.start_ns)
     }
 
+    /// When its result was told, where the guard was told of one.
+    pub(crate) fn told_ns(&self) -> Option<u64> {
+        let result = self.reports().find(|event| is_result(event));
+        result.map(|event| event.end_ns)
+    }
+
+    /// How long it took.
+    pub(crate) fn length_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+
     /// The same call at another time.
-    pub(crate) fn moved_to(&self, start_ns: u64) -> Self {
-        let length_ns = self.end_ns.saturating_sub(self.start_ns);
+    pub(crate) fn lasting(&self, start_ns: u64, length_ns: u64) -> Self {
         Self {
             start_ns,
             end_ns: start_ns.saturating_add(length_ns),

@@ -94,6 +94,14 @@ pub(super) fn is_question(event: &Event) -> bool {
     matches!(&call.guarded, Some(guarded) if guarded.part != Part::Result)
 }
 
+/// Whether it is a result that the guard was told.
+pub(super) fn is_result(event: &Event) -> bool {
+    let Body::ToolCall(call) = &event.body else {
+        return false;
+    };
+    matches!(&call.guarded, Some(guarded) if guarded.part == Part::Result)
+}
+
 /// Whether two reports of tool calls, one of them at least the guard's, tell of one call.
 pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {
     // Within a run the guard knows no trace; in a swarm the traces are the runs.
