@@ -14,6 +14,9 @@ use crate::engine::event::Event;
 /// years ahead would be the run's newest event for ever.
 const AHEAD_MAX: Duration = Duration::from_secs(10 * 60);
 
+/// How far a clock may be ahead at all. A time that is further ahead is none that a clock showed.
+const CLOCK_AHEAD_MAX: Duration = Duration::from_secs(2 * 365 * 24 * 60 * 60);
+
 /// How far the system's clock has to go ahead between two looks to have leapt, and how long that has to last before it counts for
 /// the age of runs. Who forgets by a clock that was wrong for a moment has lost everything; an hour more of keeping costs little.
 const LEAP: Duration = AHEAD_MAX;
@@ -97,7 +100,7 @@ impl Lasting {
             let passed = now.saturating_duration_since(at).as_nanos() as u64;
             ns.saturating_add(passed)
         });
-        let is_ahead = system_ns.saturating_sub(gone_on) > LEAP.as_nanos() as u64;
+        let is_ahead = system_ns.saturating_sub(gone_on) > nanos(LEAP);
         self.leapt = is_ahead.then(|| self.leapt.unwrap_or(now));
         let is_early = |since: Instant| now.saturating_duration_since(since) < LEAP_LASTS;
         let ns = if self.leapt.is_some_and(is_early) {
@@ -140,22 +143,38 @@ impl Forward {
 
 /// By how much the clock of a sender is ahead, by the first of the events that arrived together and lie too far ahead; 0
 /// where none does. Moved by this, they keep the time between them, and as a multiple of [`AHEAD_MAX`] it is the same for what
-/// the same sender sends next, in nearly all cases.
-pub(super) fn ahead_ns<'e>(events: impl Iterator<Item = &'e Event>, arrival_ms: u64) -> u64 {
+/// the same sender sends next, in nearly all cases. Of times that no clock showed, the last one is the arrival.
+pub(super) fn ahead_ns<'e>(
+    events: impl Iterator<Item = &'e Event> + Clone,
+    arrival_ms: u64,
+) -> u64 {
     let now_ns = arrival_ms.saturating_mul(1_000_000);
-    let starts = events.map(|event| match event.start_ns {
+    let starts = events.clone().map(|event| match event.start_ns {
         0 => event.end_ns,
         start_ns => start_ns,
     });
     let ahead = starts.filter(|start_ns| *start_ns > latest_ns(now_ns));
-    let step_ns = AHEAD_MAX.as_nanos() as u64;
-    let steps = |first_ns: u64| (first_ns - now_ns).saturating_add(step_ns / 2) / step_ns;
-    ahead.min().map_or(0, |first_ns| steps(first_ns) * step_ns)
+    let Some(first_ns) = ahead.min() else {
+        return 0;
+    };
+    let first_ahead_ns = first_ns - now_ns;
+    if first_ahead_ns > nanos(CLOCK_AHEAD_MAX) {
+        let is_near = |at_ns: &u64| at_ns.saturating_sub(first_ns) <= nanos(AHEAD_MAX);
+        let times = events.flat_map(|event| [event.start_ns, event.end_ns]);
+        let last_ns = times.filter(is_near).max().unwrap_or(first_ns);
+        return last_ns.max(first_ns) - now_ns;
+    }
+    let step_ns = nanos(AHEAD_MAX);
+    first_ahead_ns.saturating_add(step_ns / 2) / step_ns * step_ns
+}
+
+fn nanos(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
 }
 
 /// The latest time that is believed.
 fn latest_ns(now_ns: u64) -> u64 {
-    now_ns.saturating_add(AHEAD_MAX.as_nanos() as u64)
+    now_ns.saturating_add(nanos(AHEAD_MAX))
 }
 
 /// Puts an event's times right: a missing time is the other one; where the start lies too far ahead, the event is moved by
@@ -171,11 +190,11 @@ pub(super) fn settle(event: &mut Event, arrival_ms: u64, place: u64, ahead_ns: u
         event.start_ns = event.end_ns;
     }
     if event.start_ns == 0 || event.start_ns > latest_ns {
-        let longest = MOVED_DURATION_MAX.as_nanos() as u64;
+        let longest = nanos(MOVED_DURATION_MAX);
         let claimed = event.end_ns.saturating_sub(event.start_ns);
         let duration = if claimed <= longest { claimed } else { 0 };
         let moved_ns = event.start_ns.saturating_sub(ahead_ns);
-        let earliest_ns = now_ns.saturating_sub(AHEAD_MAX.as_nanos() as u64);
+        let earliest_ns = now_ns.saturating_sub(nanos(AHEAD_MAX));
         let is_moved = (earliest_ns..=latest_ns).contains(&moved_ns);
         let start_ns = if is_moved { moved_ns } else { now_ns };
         event.start_ns = start_ns.saturating_add(place);
@@ -297,7 +316,7 @@ mod tests {
     }
 
     /// Given a clock that is an hour ahead, what its machine sends bit by bit keeps the time between it, also what happened before
-    /// it was sent; and a time without end is some time near the arrival.
+    /// it was sent; and a time without end is that of the arrival.
     #[test]
     fn what_one_machine_sends_keeps_its_distances() {
         let ahead = NOW + HOUR;
@@ -308,10 +327,32 @@ mod tests {
             let expected = (NOW - second, NOW - second + 7);
             check((ahead - second, ahead - second + 7), 0, expected);
         }
-        let mut event = event(u64::MAX - 1);
-        let ahead_ns = ahead_ns([&event].into_iter(), NOW_MS);
-        settle(&mut event, NOW_MS, 0, ahead_ns);
-        assert!(event.start_ns.abs_diff(NOW) <= AHEAD_MAX.as_nanos() as u64);
+        check((u64::MAX - 1, u64::MAX - 1), 0, (NOW, NOW));
+    }
+
+    /// Given times decades ahead, which no clock shows, they are those of the arrival; several that arrive together end with it and
+    /// keep the time between them.
+    #[test]
+    fn times_that_no_clock_shows_become_the_arrival() {
+        const YEAR: u64 = 365 * 24 * HOUR;
+        for years in [3, 74, 174, 500] {
+            let claimed = NOW + years * YEAR + 123_456_789_012;
+            check((claimed, claimed + 7), 0, (NOW - 7, NOW));
+            check((claimed, claimed - 7), 0, (NOW, NOW));
+            check((0, claimed), 0, (NOW, NOW));
+            let mut events = [claimed, claimed - 9_000, u64::MAX, NOW - 7].map(event);
+            let ahead_ns = ahead_ns(events.iter(), NOW_MS);
+            for (event, place) in events.iter_mut().zip(0..) {
+                settle(event, NOW_MS, place, ahead_ns);
+            }
+            let starts = events.map(|event| event.start_ns);
+            assert_eq!(starts, [NOW, NOW - 8_999, NOW + 2, NOW - 7], "{years}");
+        }
+        for extreme in [u64::MAX, u64::MAX / 2] {
+            check((extreme, extreme), 0, (NOW, NOW));
+            check((extreme, 0), 0, (NOW, NOW));
+            check((NOW - 5, extreme), 0, (NOW - 5, NOW - 5));
+        }
     }
 
     #[test]

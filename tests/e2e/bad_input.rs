@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::SystemTime;
 
 #[cfg(target_os = "linux")]
 use flate2::{Compression, write::GzEncoder};
@@ -103,26 +104,42 @@ fn half_closed(address: SocketAddr, line: &str, headers: &str, body: &[u8]) -> S
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Given times that cannot be, the calls count all the same, and nothing is called slow because of them.
+/// Given times that cannot be, the calls count all the same, nothing is called slow because of them, and no run was heard of later
+/// than now.
 #[test]
 fn absurd_times_do_no_harm() {
     let (_data, daemon) = daemon();
     runtime().block_on(async {
         let mut sender = Sender::new(daemon.grpc);
-        for (nth, (start, end)) in [(0, 0), (u64::MAX, u64::MAX), (u64::MAX, 0), (5, u64::MAX)]
-            .into_iter()
-            .enumerate()
-        {
+        let in_2100 = 4_102_444_800_000_000_000;
+        let absurd = [
+            (0, 0),
+            (u64::MAX, u64::MAX),
+            (u64::MAX, 0),
+            (5, u64::MAX),
+            (in_2100, in_2100 + 7),
+            (u64::MAX / 2, u64::MAX / 2),
+        ];
+        for (nth, (start, end)) in absurd.into_iter().enumerate() {
             let mut request = calls(nth as u64, 0, 1);
             first_span(&mut request).start_time_unix_nano = start;
             first_span(&mut request).end_time_unix_nano = end;
             sender.traces(request).await.expect("it is accepted");
         }
     });
-    assert_eq!(tool_calls(&daemon), 4);
-    for run in daemon.runs().values() {
+    assert_eq!(tool_calls(&daemon), 6);
+    let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+    let mut shown = 0;
+    for (id, run) in daemon.runs() {
+        let path = format!("/v1/runs/{}", id.replace(' ', "%20"));
+        let (_, run_alone) = daemon.get(&path);
+        // Of five nanoseconds after the beginning of 1970 nothing is shown.
+        let last_seen = run_alone["last_seen"].as_str();
+        assert!(last_seen.is_none_or(|at| at <= &*now), "{run_alone}");
+        shown += u64::from(last_seen.is_some());
         assert_eq!(run["warnings"], Value::Array(Vec::new()), "{run}");
     }
+    assert_eq!(shown, 5);
 }
 
 /// Given results of three megabytes, as screenshots are, each call counts, and the same one again and again is a loop.
