@@ -261,8 +261,10 @@ impl RunState {
     }
 
     fn label(&mut self, session_id: Option<&Text>, service: Option<&Service>) {
-        if session_id.is_some() && self.session_id.is_none() {
-            self.session_id = session_id.cloned();
+        // A run is often named after its session, which says nothing more of it then.
+        let apart = session_id.filter(|session_id| **session_id != self.id);
+        if self.session_id.is_none() {
+            self.session_id = apart.cloned();
         }
         let known = self.service.as_ref();
         if service.is_some_and(|service| known.is_none_or(|known| service < known)) {

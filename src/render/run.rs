@@ -152,11 +152,6 @@ fn summary(run: &RunJson) -> Vec<String> {
 
 fn who(run: &RunJson) -> Vec<String> {
     let service = run.service.as_ref();
-    // A run is often named after its session.
-    let session = run
-        .session_id
-        .as_ref()
-        .filter(|session| **session != run.run_id);
     let agents = match run.agents.len() {
         0 => None,
         1 => Some(format!("agent {}", run.agents[0])),
@@ -164,7 +159,7 @@ fn who(run: &RunJson) -> Vec<String> {
     };
     let parts = [
         service.map(|service| format!("service {service}")),
-        session.map(|session| format!("session {session}")),
+        (run.session_id.as_ref()).map(|session| format!("session {session}")),
         agents,
     ];
     parts.into_iter().flatten().collect()

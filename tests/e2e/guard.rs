@@ -439,6 +439,23 @@ fn what_the_guard_says_is_no_news() {
     }
 }
 
+/// Given a run that is named after its session, by spans or to the guard, no session is shown; a session apart from the run is.
+#[test]
+fn a_session_is_shown_where_it_is_apart_from_the_run() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_unhurried(data.path(), &[]);
+    send(&daemon, &[span("a", 1, 1, None, (now_ns(), now_ns()))]);
+    for (run, session) in [("b", "b"), ("c", "s")] {
+        let mut asked = call(run, 1);
+        asked["session_id"] = json!(session);
+        check(&daemon, &asked);
+    }
+    for (run, session) in [("a", json!(null)), ("b", json!(null)), ("c", json!("s"))] {
+        let (_, run) = daemon.get(&format!("/v1/runs/{run}"));
+        assert_eq!(run["session_id"], session, "{run}");
+    }
+}
+
 /// Given calls that only spans told of, the guard knows them; given calls that were only asked about, spans of others count on.
 #[test]
 fn the_guard_and_the_stream_see_each_other() {

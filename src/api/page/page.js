@@ -444,7 +444,7 @@ async function one(runId) {
     facts([
       ["Agents", joined(run.agents.map(agentLink), ", ")],
       ["Service", run.service],
-      ["Session", run.session_id === run.run_id ? "" : run.session_id],
+      ["Session", run.session_id],
       ["Calls of tools", short(run.tool_calls)],
       ["Calls of models", short(run.model_calls)],
       ["Tokens", short(run.tokens)],
