@@ -21,9 +21,9 @@ const FAILED_PENALTY: u32 = 30;
 /// How a run stands, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// Score 80 to 100.
+    /// Score 80 to 100; where progress is known, also no open warning that is more than a note.
     Healthy,
-    /// Score 50 to 79.
+    /// Score 50 to 79; where progress is known, also more with an open warning that is more than a note.
     Warning,
     /// Score 0 to 49.
     LikelyStuck,
