@@ -156,9 +156,9 @@ impl Tally {
         if self.read > 0 || of_another.iter().sum::<u64>() < rejected {
             return Ok(Accepted { rejected, message });
         }
-        // Most likely another kind of request altogether: logs sent to the path of traces decode as spans without ids. JSON names
-        // its lists.
-        if *written == Written::Protobuf {
+        // Most likely another kind of request altogether: where a log record has its time, a span has an id. Of spans that lack no
+        // more than their ids that says nothing. JSON names its lists.
+        if *written == Written::Protobuf && self.refused[Reason::Malformed.index()] > 0 {
             message.push_str("; spans and log records each have a path or service of their own");
         }
         Err(Refused::Invalid(message))

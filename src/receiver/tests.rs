@@ -292,18 +292,28 @@ async fn requests_that_cannot_be_read_are_invalid() {
         assert_eq!(reports.load(Ordering::Relaxed), 0);
         assert_eq!(intake.counters().requests_invalid.value(), 1);
     }
+}
+
+/// Given a request of another kind, the sender is told that each kind has a path of its own; given spans whose ids are wrong, only
+/// that they are.
+#[tokio::test]
+async fn a_hint_is_given_where_it_helps() {
     let record = LogRecord {
         time_unix_nano: 1,
         ..LogRecord::default()
     };
-    let frame = framed(false, &logs(vec![record]));
-    let refused = send(&counting().0, TRACES, "identity", frame).await;
-    let message = refused.expect_err("refused").message().to_owned();
-    assert!(message.starts_with("1 of 1 item rejected: "), "{message}");
-    assert!(
-        message.contains(" a path or service of their own"),
-        "{message}"
-    );
+    let hint = " a path or service of their own";
+    for (request, is_hinted) in [
+        (logs(vec![record]), true),
+        (traces(vec![span(vec![])]), false),
+        (traces(vec![span(vec![0; 16]), span(vec![1; 32])]), false),
+    ] {
+        let frame = framed(false, &request);
+        let refused = send(&counting().0, TRACES, "identity", frame).await;
+        let message = refused.expect_err("refused").message().to_owned();
+        assert!(message.contains(" rejected: "), "{message}");
+        assert_eq!(message.contains(hint), is_hinted, "{message}");
+    }
 }
 
 /// Given a message above the limit, on the wire or only once it is decompressed, the sender is told never to send it
