@@ -250,8 +250,10 @@ impl<'a> Fields<'a> {
         Some(serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned()))
     }
 
+    /// One that is missing is missed later, behind what names the run and the tool.
     fn status(&mut self) -> Result<v1::ResultStatus, ApiError> {
         match self.text("status")?.as_deref() {
+            None => Ok(v1::ResultStatus::Unspecified),
             Some("success") => Ok(v1::ResultStatus::Success),
             Some("success_no_data") => Ok(v1::ResultStatus::SuccessNoData),
             Some("error") => Ok(v1::ResultStatus::Error),
@@ -262,8 +264,10 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// As with the status.
     fn kind(&mut self) -> Result<v1::MessageKind, ApiError> {
         match self.text("kind")?.as_deref() {
+            None => Ok(v1::MessageKind::Unspecified),
             Some("assistant") => Ok(v1::MessageKind::Assistant),
             Some("user") => Ok(v1::MessageKind::User),
             _ => Err(ApiError::invalid("kind", "must be assistant or user")),

@@ -95,7 +95,7 @@ fn the_fourth_call_is_answered() {
 }
 
 /// Requests that are wrong in one field: where they are sent, and the field.
-const WRONG: [(&str, &str, &str); 18] = [
+const WRONG: [(&str, &str, &str); 22] = [
     ("check", r#"{"tool":"t"}"#, "run_id"),
     ("check", r#"{"run_id":"","tool":"t"}"#, "run_id"),
     ("check", r#"{"run_id":"r"}"#, "tool"),
@@ -119,7 +119,14 @@ const WRONG: [(&str, &str, &str); 18] = [
     ("check", "[]", "body"),
     ("check", r#"{"run_id":"#, "body"),
     ("check?x=1", r#"{"run_id":"r","tool":"t"}"#, "x"),
+    ("report", "{}", "run_id"),
+    ("report", r#"{"run_id":"r"}"#, "tool"),
     ("report", r#"{"run_id":"r","tool":"t"}"#, "status"),
+    (
+        "report",
+        r#"{"run_id":"r","tool":"t","stat":"success"}"#,
+        "stat",
+    ),
     (
         "report",
         r#"{"run_id":"r","tool":"t","status":"fine"}"#,
@@ -135,6 +142,7 @@ const WRONG: [(&str, &str, &str); 18] = [
         r#"{"run_id":"r","tool":"t","status":"error","result":1}"#,
         "result",
     ),
+    ("message", "{}", "run_id"),
     ("message", r#"{"run_id":"r"}"#, "kind"),
     ("message", r#"{"run_id":"r","kind":"robot"}"#, "kind"),
     (
