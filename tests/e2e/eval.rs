@@ -140,6 +140,33 @@ fn standard_input_is_a_file() {
     assert!(error.starts_with("eddy: standard input: "), "{error}");
 }
 
+/// Given verdicts that are to go to standard output, they are all that it prints, and no file of that name is written; together
+/// with another answer there, nothing is.
+#[test]
+fn standard_output_is_a_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let runs = ["one", "two"].map(|name| run(name, Some(true), 12, |_| (1, 1)));
+    fs::write(dir.path().join("made.events.jsonl"), runs.join("\n")).expect("written");
+    let eval = |more: &[&str]| {
+        let mut command = eddy();
+        command.current_dir(dir.path()).arg("eval").args(more);
+        command
+            .arg("made.events.jsonl")
+            .output()
+            .expect("the program runs")
+    };
+    let output = eval(&["--verdicts", "-"]);
+    let printed = String::from_utf8(output.stdout).expect("UTF-8");
+    let lines = printed
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
+    let names: Vec<_> = lines.map(|line| line["run_id"].clone()).collect();
+    assert_eq!(names, ["one", "two"]);
+    let output = eval(&["--verdicts", "-", "--json"]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    assert_eq!(fs::read_dir(dir.path()).expect("it is there").count(), 1);
+}
+
 /// Given a file that is not there, or that is none of events, the failure names it.
 #[test]
 fn strange_files_are_named() {

@@ -6,7 +6,7 @@
 //! succeeded is shown, because it is most likely a false alarm.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, Write as _};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -26,6 +26,9 @@ mod watch;
 use score::Score;
 use watch::Verdict;
 
+/// In place of a file to write: standard output.
+const STANDARD_OUTPUT: &str = "-";
+
 #[derive(Clone, Debug, Args)]
 pub(super) struct EvalArgs {
     /// Labelled runs in the events format; `-` is standard input
@@ -36,7 +39,7 @@ pub(super) struct EvalArgs {
     /// Print a JSON object
     #[arg(long)]
     json: bool,
-    /// Write a line of JSON for each run
+    /// Write a line of JSON for each run; with `-`, print these in place of the table
     #[arg(long, value_name = "OUT.jsonl")]
     verdicts: Option<PathBuf>,
 }
@@ -49,7 +52,12 @@ struct Answer {
 
 pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
     let settings = config::load_to_judge(&args.config.sources())?.settings;
-    if let Some(out) = &args.verdicts {
+    let prints_verdicts = args.verdicts.as_deref() == Some(Path::new(STANDARD_OUTPUT));
+    if prints_verdicts && args.json {
+        let text = "`--json` and `--verdicts -` both print to standard output: name a file";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    if let Some(out) = args.verdicts.as_ref().filter(|_| !prints_verdicts) {
         refuse_input(out, args)?;
     }
     let mut verdicts = Vec::new();
@@ -67,11 +75,14 @@ pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
         let text = "there is no run to measure: have runs been written to these files?";
         return Err(Failure::Other(text.to_owned()));
     }
-    if let Some(out) = &args.verdicts {
-        write_verdicts(out, &verdicts)?;
-    }
     for doubt in labels::doubts(&verdicts) {
         remark(doubt);
+    }
+    if prints_verdicts {
+        return answer(&lines(&verdicts));
+    }
+    if let Some(out) = &args.verdicts {
+        write_verdicts(out, &verdicts)?;
     }
     let datasets = score::of_datasets(&verdicts);
     let profile = settings.policy.profile.as_str();
@@ -129,11 +140,12 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 }
 
 fn write_verdicts(path: &Path, verdicts: &[Verdict]) -> Result<(), Failure> {
-    let wrong = |error: io::Error| Failure::Other(format!("writing {}: {error}", path.display()));
-    let mut out = BufWriter::new(File::create(path).map_err(wrong)?);
-    for verdict in verdicts {
-        let line = serde_json::to_string(verdict).expect("a verdict is plain data");
-        writeln!(out, "{line}").map_err(wrong)?;
-    }
-    out.flush().map_err(wrong)
+    let written = fs::write(path, lines(verdicts));
+    written.map_err(|error| Failure::Other(format!("writing {}: {error}", path.display())))
+}
+
+/// A line for each run.
+fn lines(verdicts: &[Verdict]) -> String {
+    let line = |verdict| serde_json::to_string(verdict).expect("a verdict is plain data") + "\n";
+    verdicts.iter().map(line).collect()
 }
