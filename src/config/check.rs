@@ -13,12 +13,9 @@ use super::environment::Lookup;
 use super::listeners::{GRPC, HTTP, listeners};
 use super::shape::{Protocols, Shape};
 use super::tree::Node;
-use super::values::MemoryLimit;
+use super::values::{MemoryLimit, SHARDS_MAX};
 use crate::engine::policy::Policy;
 use crate::normalize;
-
-/// Most shards: each is a task with an inbox of its own, and more than cores bring nothing.
-const SHARDS_MAX: u16 = 256;
 
 /// Most runs that may be kept, in memory or at all: more than any disk has room for, and far from overflowing a number.
 const RUNS_MAX: u64 = 1 << 40;
@@ -152,14 +149,9 @@ fn normalize(shape: &Shape, check: &mut Checker<'_>) -> normalize::Settings {
 }
 
 fn shards(shape: &Shape, check: &mut Checker<'_>) -> Option<u16> {
-    let shards = shape.service.shards?;
-    check.range(
-        &["service", "shards"],
-        u64::from(shards),
-        1,
-        u64::from(SHARDS_MAX),
-    );
-    Some(shards)
+    let shards = shape.service.shards?.0;
+    let shards = check.range(&["service", "shards"], shards, 1, SHARDS_MAX);
+    u16::try_from(shards).ok()
 }
 
 fn data_dir(shape: &Shape, lookup: Lookup<'_>, check: &mut Checker<'_>) -> PathBuf {

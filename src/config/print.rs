@@ -9,6 +9,7 @@ use super::Settings;
 use super::profile::Name;
 use super::shape::exporters::Exporters;
 use super::shape::{Normalize, Receivers, Runs, Service, Shape};
+use super::values::Shards;
 use crate::engine::guard::policy::GuardPolicy;
 use crate::engine::policy::{Policy, Rules, Tools};
 use crate::engine::warning::Rule;
@@ -47,9 +48,11 @@ struct Other {
 
 pub(super) fn yaml(shape: &Shape, settings: &Settings) -> String {
     let policy = &settings.policy;
+    let shards = settings.shards;
+    let shards = shards.unwrap_or_else(|| shard::Settings::default().shards);
     let service = Service {
         data_dir: Some(settings.data_dir.to_string_lossy().into_owned()),
-        shards: settings.shards.or(Some(shard::Settings::default().shards)),
+        shards: Some(Shards(shards.into())),
         ..shape.service.clone()
     };
     let printed = Printed {

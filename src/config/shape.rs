@@ -12,7 +12,7 @@ use self::exporters::Exporters;
 use super::Durability;
 use super::access::{Auth, Cors, Tls};
 use super::forward::OwnSpans;
-use super::values::{MemoryLimit, Period};
+use super::values::{MemoryLimit, Period, Shards};
 use crate::telemetry::Logs;
 
 /// The whole file.
@@ -96,7 +96,7 @@ pub(super) struct Service {
     pub(super) api: Api,
     pub(super) allow_insecure: bool,
     pub(super) data_dir: Option<String>,
-    pub(super) shards: Option<u16>,
+    pub(super) shards: Option<Shards>,
     pub(super) memory_limit_mib: MemoryLimit,
     pub(super) durability: Durability,
     pub(super) snapshot_interval: Period,

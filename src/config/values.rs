@@ -1,11 +1,11 @@
-//! Values of a configuration that have a form of their own: durations with a unit, the limit of memory, texts that are never
-//! shown, and addresses of which a part is not.
+//! Values of a configuration that have a form of their own: durations with a unit, the number of shards, the limit of memory, texts
+//! that are never shown, and addresses of which a part is not.
 
 use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
 
-use serde::de::{Error, Visitor};
+use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A duration with its unit, such as `30s` or `7d`.
@@ -33,7 +33,7 @@ impl Visitor<'_> for PeriodVisitor {
         }
         humantime::parse_duration(text)
             .map(Period)
-            .map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+            .map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
     }
 }
 
@@ -84,6 +84,50 @@ impl fmt::Display for Period {
     }
 }
 
+/// Most shards: each is a task with an inbox of its own, and more than cores bring nothing.
+pub(super) const SHARDS_MAX: u64 = 256;
+
+/// How many shards there are to be, which may be too many yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Shards(pub(super) u64);
+
+impl<'de> Deserialize<'de> for Shards {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ShardsVisitor)
+    }
+}
+
+struct ShardsVisitor;
+
+impl Visitor<'_> for ShardsVisitor {
+    type Value = Shards;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a whole number from 1 to {SHARDS_MAX}")
+    }
+
+    fn visit_i64<E: Error>(self, shards: i64) -> Result<Shards, E> {
+        let whole = u64::try_from(shards).map(Shards);
+        whole.map_err(|_| E::invalid_value(Unexpected::Signed(shards), &self))
+    }
+
+    fn visit_u64<E: Error>(self, shards: u64) -> Result<Shards, E> {
+        Ok(Shards(shards))
+    }
+
+    fn visit_f64<E: Error>(self, shards: f64) -> Result<Shards, E> {
+        if shards >= 0.0 && shards.fract() == 0.0 {
+            return Ok(Shards(shards as u64));
+        }
+        Err(E::invalid_value(Unexpected::Float(shards), &self))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Shards, E> {
+        let whole = text.trim().parse().map(Shards);
+        whole.map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+    }
+}
+
 /// What the process may take of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryLimit {
@@ -112,7 +156,7 @@ impl Visitor<'_> for MemoryLimitVisitor {
 
     fn visit_i64<E: Error>(self, mib: i64) -> Result<MemoryLimit, E> {
         let whole = u64::try_from(mib).map(MemoryLimit::Mebibytes);
-        whole.map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(mib), &self))
+        whole.map_err(|_| E::invalid_value(Unexpected::Signed(mib), &self))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<MemoryLimit, E> {
@@ -120,7 +164,7 @@ impl Visitor<'_> for MemoryLimitVisitor {
             ("auto", _) => Ok(MemoryLimit::Auto),
             ("off", _) => Ok(MemoryLimit::Off),
             (_, Ok(mib)) => Ok(MemoryLimit::Mebibytes(mib)),
-            _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
+            _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
         }
     }
 }

@@ -161,11 +161,11 @@ fn wrong_values_are_named_with_what_is_expected() {
     );
     check(
         "service:\n  shards: many",
-        &["2:3: service.shards: expected a whole number from 0 to 65535, found `many`"],
+        &["2:3: service.shards: expected a whole number from 1 to 256, found `many`"],
     );
     check(
         "service:\n  shards: -1",
-        &["2:3: service.shards: expected a whole number from 0 to 65535, found the number -1"],
+        &["2:3: service.shards: expected a whole number from 1 to 256, found the number -1"],
     );
     check(
         "detectors: {rules: {goal_loop: {instructions: 15}}}",
@@ -600,7 +600,7 @@ fn exporters_that_cannot_be_are_named() {
 fn strange_values_are_shown_harmlessly() {
     check(
         "service:\n  shards: \"a\\e[31m\\nb\"",
-        &["2:3: service.shards: expected a whole number from 0 to 65535, found `a\\u{1b}[31m\\nb`"],
+        &["2:3: service.shards: expected a whole number from 1 to 256, found `a\\u{1b}[31m\\nb`"],
     );
     let long = format!("service:\n  durability: {}", "x".repeat(5000));
     let expected = format!(
@@ -615,9 +615,7 @@ fn strange_values_are_shown_harmlessly() {
     loaded("runs:\n  resident_max: 1099511627776").unwrap();
     check(
         "service:\n  shards: 18446744073709551615",
-        &[
-            "2:3: service.shards: expected a whole number from 0 to 65535, found the number 18446744073709551615",
-        ],
+        &["2:3: service.shards: expected 1 to 256, found 18446744073709551615"],
     );
     check(
         "detectors:\n  cost_budget_usd: 1e400",
