@@ -59,6 +59,8 @@ pub(super) fn endpoint(text: &str, tls: &Tls) -> Result<Endpoint, Fault> {
     }
     let endpoint = Endpoint::from_shared(text.to_owned())
         .map_err(cannot)?
+        .user_agent(http::USER_AGENT)
+        .map_err(cannot)?
         .timeout(SEND_TIMEOUT)
         .connect_timeout(SEND_TIMEOUT)
         .http2_keep_alive_interval(PROBE_AFTER)

@@ -18,6 +18,9 @@ use crate::telemetry::causes;
 /// How much of a refusal's text is quoted, in characters.
 const QUOTE_CHARS_MAX: usize = 200;
 
+/// What receivers are told of who sends: OTLP wants the exporter and its version named.
+pub(super) const USER_AGENT: &str = concat!("eddy/", env!("CARGO_PKG_VERSION"));
+
 /// A client that follows no redirect and uses no proxy of the environment, and that speaks TLS where that is given.
 pub(super) fn client(allow_private: bool, tls: Option<&Tls>) -> Result<Client, Fault> {
     let built = built(allow_private, tls);
@@ -28,7 +31,7 @@ fn built(allow_private: bool, tls: Option<&Tls>) -> reqwest::Result<Client> {
     // Fails if a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder: ClientBuilder = Client::builder()
-        .user_agent(concat!("eddy/", env!("CARGO_PKG_VERSION")))
+        .user_agent(USER_AGENT)
         .redirect(redirect::Policy::none())
         .no_proxy()
         .timeout(SEND_TIMEOUT);

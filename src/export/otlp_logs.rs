@@ -303,7 +303,8 @@ mod tests {
         found.value.as_ref()?.value.as_ref()
     }
 
-    // Given a batch; the collector gets it compressed, with the headers, as events with the conventions' names.
+    // Given a batch; the collector gets it compressed, with the headers and the exporter's name, as events with the conventions'
+    // names.
     #[tokio::test]
     async fn alerts_become_events() {
         let (collector, address) =
@@ -323,6 +324,8 @@ mod tests {
         };
         assert_eq!(header("x-api-key"), Some("hunter2"));
         assert_eq!(header("grpc-encoding"), Some("gzip"));
+        let agent = header("user-agent").expect("it is named");
+        assert!(agent.starts_with(concat!("eddy/", env!("CARGO_PKG_VERSION"), " ")));
         let records = &request.get_ref().resource_logs[0].scope_logs[0].log_records;
         let [record, end] = &records[..] else {
             panic!("two records")
