@@ -54,7 +54,8 @@ pub struct RunJson {
     pub tokens: u64,
     /// Cost as far as the telemetry tells.
     pub cost_usd: f64,
-    /// Models whose tokens are not in the cost, since nobody knows what they cost; at most four.
+    /// Models whose tokens are not in the cost, since nobody knows what they cost; at most four. An empty name is of one that was
+    /// not named.
     #[serde(default)]
     pub unpriced_models: Vec<String>,
     /// `ok`, `failed`, `idle` or `open`.

@@ -40,10 +40,9 @@ fn place_of(look: Look, warning: &WarningJson) -> Vec<String> {
     hanging("", &joined(&parts), look)
 }
 
-/// What a run cost; nothing where no price is known of its models, or none was named for the tokens that it used.
+/// What a run cost; nothing where no price is known of its models.
 fn cost(run: &RunJson) -> Option<String> {
-    let is_free = run.tokens == 0 && run.unpriced_models.is_empty();
-    let is_known = run.cost_usd > 0.0 || is_free;
+    let is_known = run.cost_usd > 0.0 || run.unpriced_models.is_empty();
     is_known.then(|| money(run.cost_usd))
 }
 

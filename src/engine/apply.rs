@@ -71,11 +71,9 @@ impl Fold {
             tokens: model.input_tokens.saturating_add(model.output_tokens),
             cost_microusd: model.cost_microusd.unwrap_or(0),
         };
-        if model.cost_microusd.is_none()
-            && spent.tokens > 0
-            && let Some(name) = call.model()
-        {
-            note(&mut self.unpriced, name, UNPRICED_MAX);
+        if model.cost_microusd.is_none() && spent.tokens > 0 {
+            let name = call.model().cloned().unwrap_or_default();
+            note(&mut self.unpriced, &name, UNPRICED_MAX);
         }
         let totals = &mut self.totals;
         totals.model_calls += 1;

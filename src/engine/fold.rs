@@ -105,7 +105,7 @@ pub(crate) struct Fold {
     pub(crate) queries: VecDeque<QueryMark>,
     /// What the guard told of warnings, newest last, at most [`TOLD_MAX`](notices::TOLD_MAX).
     pub(crate) told: VecDeque<Notice>,
-    /// Models that used tokens of which nobody knows the cost, at most [`UNPRICED_MAX`].
+    /// Models that used tokens of which nobody knows the cost, at most [`UNPRICED_MAX`]; empty for one that was not named.
     pub(crate) unpriced: Vec<Text>,
 }
 

@@ -77,7 +77,8 @@ pub struct RunView {
     pub tokens: u64,
     /// Cost in millionths of a US dollar, where the telemetry tells.
     pub cost_microusd: u64,
-    /// Models whose tokens are not in the cost, since nobody knows what they cost; at most four.
+    /// Models whose tokens are not in the cost, since nobody knows what they cost; at most four. An empty name is of one that was
+    /// not named.
     pub unpriced_models: Vec<Text>,
     /// Whether and how it ended.
     pub ended: Ended,

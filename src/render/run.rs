@@ -178,7 +178,18 @@ fn what(run: &RunJson) -> Vec<String> {
     parts.push(counted(run.tokens, "token"));
     parts.extend(cost(run));
     if !run.unpriced_models.is_empty() {
-        parts.push(format!("no price for {}", run.unpriced_models.join(", ")));
+        let models = run.unpriced_models.iter();
+        let names = models.map(|name| {
+            if name.is_empty() {
+                "a model without a name"
+            } else {
+                name
+            }
+        });
+        parts.push(format!(
+            "no price for {}",
+            names.collect::<Vec<_>>().join(", ")
+        ));
     }
     parts
 }
@@ -327,6 +338,23 @@ run 4bf92f3577b34da6a3ce929d0e0e4736  LIKELY STUCK  score 45
 No warnings
 ";
         assert_eq!(run_page(plain(100), &run), expected);
+    }
+
+    // Given tokens that cost nothing, as of a model at home, that is told; of a model without a name no price is known.
+    #[test]
+    fn what_costs_nothing_is_known() {
+        let cost_of = |unpriced: &[&str]| {
+            let mut run = run();
+            run.cost_usd = 0.0;
+            run.unpriced_models = unpriced.iter().map(ToString::to_string).collect();
+            let told = what(&run);
+            told.last().cloned().unwrap_or_default()
+        };
+        assert_eq!(cost_of(&[]), "$0.00");
+        assert_eq!(
+            cost_of(&["", "homemade"]),
+            "no price for a model without a name, homemade"
+        );
     }
 
     // Given moments on both sides of a second's end; no time shown beside them denies that.

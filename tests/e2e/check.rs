@@ -399,18 +399,30 @@ fn sorted(mut runs: Vec<Value>) -> Vec<Value> {
     runs
 }
 
-/// Given a model of which nobody knows the price, its run names it beside a cost of nothing; given one with a price, it does
-/// not.
+/// Given a model of which nobody knows the price, its run names it beside a cost of nothing, also where it has no name; given one
+/// with a price, or a cost that is told and is nothing, it does not, and the cost is shown.
 #[test]
 fn models_without_a_price_are_named() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    for (model, expected) in [("homemade", json!(["homemade"])), ("gpt-4o", json!([]))] {
+    let cases = [
+        ("homemade", None, json!(["homemade"]), 0.0),
+        ("", None, json!([""]), 0.0),
+        ("gpt-4o", None, json!([]), 0.0025),
+        ("homemade", Some(0.0), json!([]), 0.0),
+    ];
+    for (model, told, expected, cost) in cases {
         let file = directory.path().join("spans.jsonl");
         let text = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
+        let mut attributes = vec![
+            text("gen_ai.operation.name", "chat"),
+            text("gen_ai.request.model", model),
+            json!({"key": "gen_ai.usage.input_tokens", "value": {"intValue": "1000"}}),
+        ];
+        let cost_of =
+            |told: f64| json!({"key": "gen_ai.usage.cost", "value": {"doubleValue": told}});
+        attributes.extend(told.map(cost_of));
         let span = json!({"traceId": "00000000000000000000000000000001", "spanId": "0000000000000001", "name": "chat",
-            "startTimeUnixNano": "1", "endTimeUnixNano": "2", "attributes": [
-            text("gen_ai.operation.name", "chat"), text("gen_ai.request.model", model),
-            {"key": "gen_ai.usage.input_tokens", "value": {"intValue": "1000"}}]});
+            "startTimeUnixNano": "1", "endTimeUnixNano": "2", "attributes": attributes});
         let request = json!({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]});
         std::fs::write(&file, request.to_string()).expect("it can be written");
         let output = eddy().args(["check", "--json"]).arg(&file).output();
@@ -418,7 +430,10 @@ fn models_without_a_price_are_named() {
             serde_json::from_slice(&output.expect("the program runs").stdout).expect("JSON");
         let run = &report["runs"][0];
         assert_eq!(run["unpriced_models"], expected);
-        assert_eq!(run["cost_usd"] == 0.0, model == "homemade");
+        assert_eq!(run["cost_usd"], cost);
+        let output = eddy().arg("check").arg(&file).output();
+        let page = String::from_utf8(output.expect("the program runs").stdout).expect("UTF-8");
+        assert_eq!(page.contains('$'), expected == json!([]), "{page}");
     }
 }
 

@@ -180,8 +180,8 @@ const score = (run) => (run.status === "blind" ? "–" : String(run.score));
 
 /** What a run cost; nothing where nobody knows the price of its tokens. */
 function cost(run) {
-  const isFree = run.tokens === 0 && run.unpriced_models.length === 0;
-  return run.cost_usd > 0 || isFree ? money(run.cost_usd) : "";
+  const isKnown = run.cost_usd > 0 || run.unpriced_models.length === 0;
+  return isKnown ? money(run.cost_usd) : "";
 }
 
 /** Columns, which `more` are left out where there is no room: the page of a run has them, too. */
@@ -449,7 +449,7 @@ async function one(runId) {
       ["Calls of models", short(run.model_calls)],
       ["Tokens", short(run.tokens)],
       ["Cost", cost(run)],
-      ["No price for", run.unpriced_models.join(", ")],
+      ["No price for", run.unpriced_models.map((name) => name || "a model without a name").join(", ")],
       ["Refused by the guard", refused],
       ["Lowest score", String(run.lowest_score)],
       ["First seen", when(run.first_seen)],
