@@ -36,6 +36,7 @@ pub(crate) mod tags;
 pub(crate) mod tally;
 pub(crate) mod totals;
 pub(crate) mod trend;
+mod trials;
 pub(super) mod unrelated_failure;
 pub(crate) mod waiting;
 mod warnings;

@@ -71,9 +71,9 @@ impl Fold {
     /// Whether what came between repeats excuses them: something new, unless repeats are most of what the run does, or, where
     /// several agents work, all that this one does. A call that fails in the same way is excused only where the same question
     /// brought another answer elsewhere, and one that says no, or shows that deeds are in vain, by nothing. Who checks after each
-    /// of several steps, or halves a range, is excused whatever else was done.
+    /// of several steps, halves a range, or tries things out and puts back what they changed, is excused whatever else was done.
     pub(crate) fn excuses(&self, moved: bool, judged: &Judged<'_>) -> bool {
-        if self.works_elsewhere(judged) || self.narrows(judged) {
+        if self.works_elsewhere(judged) || self.narrows(judged) || self.tries_out(judged) {
             return true;
         }
         if judged.denies || self.shows_deeds_in_vain(judged) {

@@ -43,7 +43,9 @@
 //! has taken others each time. A check that follows each of several steps, all of them new and about other things, does not
 //! count, unless it fails, says no, or merely looks; nor does a call that now goes well and now fails, up to forty times, or
 //! that takes five seconds for numbers that go up and down, with nothing in between, nor a single test that passes, or a
-//! benchmark, up to eight times.
+//! benchmark, up to eight times. What is tried out does not count: a check that says no after each of several steps, none of
+//! which was made before, where all is well again before the next; where nobody checks in between, but the same step takes each
+//! of them back, seven in a row must say no.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::batch::says;
@@ -74,8 +76,12 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if policy.progress_aware {
         fold.begin_anew(RULE, key, judged);
     }
+    let survives = policy.progress_aware && fold.survives(judged);
     let tally = fold.tallies.of(RULE, key);
     tally.expire(judged.number, settings.window_calls);
+    if survives {
+        tally.begin_again();
+    }
     if policy.progress_aware && !is_repeat(tally, judged, changed_at, is_first_of_worker) {
         return None;
     }
@@ -94,7 +100,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         is_guess: policy.progress_aware && judged.result.is_none(),
         ..Finding::of_calls(tally, group, judged)
     };
-    (!fold.excuses(moved, judged)).then_some(finding)
+    let may_be_trials = policy.progress_aware && fold.may_be_trials(judged, finding.count);
+    (!may_be_trials && !fold.excuses(moved, judged)).then_some(finding)
 }
 
 /// What tells the count of what a user is asked, and how many times as often: whoever answers may be asked again what was meant.

@@ -24,7 +24,8 @@
 //! another call brought something new since or another tool did something, those with a short or unknown result where something
 //! was done since; and these are alike only where two thirds of the words of both are the same and not only numbers differ,
 //! since to touch another file is to do another thing. One more is needed where the result says that something is still under
-//! way, or where the very same call brought something new three times among the newest twelve.
+//! way, or where the very same call brought something new three times among the newest twelve. What is tried out and taken back
+//! does not count, as in `repeated_tool_call_exact_input`.
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, Value};
 use crate::engine::fold::Fold;
@@ -60,7 +61,11 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if policy.progress_aware {
         fold.begin_anew(RULE, group, judged);
     }
+    let survives = policy.progress_aware && fold.survives(judged);
     let tally = fold.tallies.of(RULE, group);
+    if survives {
+        tally.begin_again();
+    }
     tally.expire(judged.number, settings.window_calls);
     if policy.progress_aware && !is_repeat(tally, judged, changed_at, is_first_of_worker) {
         return None;
@@ -71,7 +76,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let moved = tally.moved;
     let finding = Finding::of_calls(tally, judged.tool_hash, judged);
-    (!fold.excuses(moved, judged)).then_some(finding)
+    let may_be_trials = policy.progress_aware && fold.may_be_trials(judged, finding.count);
+    (!may_be_trials && !fold.excuses(moved, judged)).then_some(finding)
 }
 
 /// Whether a call repeats those that were counted, which is to be added, where progress is known. What it tells of them is noted.

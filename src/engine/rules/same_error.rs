@@ -32,7 +32,8 @@
 //! eight must fail, unless the same words bring the next number each time. A failure of a file counts for nothing where
 //! other ones are changed, each once, as long as it is no test. A new result of the tool starts the count anew, and so does a
 //! call that works when it is tried again, unless nothing else is done, or one that went well with another thing in the same
-//! form, as of a batch in which every third item fails; the calls of one model answer count once.
+//! form, as of a batch in which every third item fails; the calls of one model answer count once. Where each failure is that of
+//! another step, which was taken back in the same way each time, seven must fail.
 
 use crate::engine::event::{Failure, Manner, Value};
 use crate::engine::fold::batch::are_of_one_form;
@@ -104,7 +105,9 @@ fn observe_alike(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) ->
     let of_any_tool = observe_any_tool(fold, judged, &failure.text, gist, settings.calls);
     match observe_tool(fold, judged, failure, (error, gist), settings) {
         Some(finding)
-            if fold.fails_through_list(judged, finding.count) || fold.works_elsewhere(judged) =>
+            if fold.fails_through_list(judged, finding.count)
+                || fold.works_elsewhere(judged)
+                || fold.may_be_trials(judged, finding.count) =>
         {
             None
         }
