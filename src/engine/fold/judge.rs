@@ -308,8 +308,10 @@ impl Fold {
             outcome => outcome,
         };
         let (outcome, takes_on) = super::batch::taken_on(outcome, call, policy.progress_aware);
-        // Where only numbers jitter, tell one thing that was made from the next, or count calls, what stays is the result.
-        let frame = trend.as_ref().filter(|_| jitters || again);
+        // Where only numbers jitter, tell one thing that was made from the next, or count calls or thoughts, what stays is the
+        // result.
+        let counts = jitters || again || (policy.progress_aware && thinks(call));
+        let frame = trend.as_ref().filter(|_| counts);
         let frame = frame.map(|trend| mix(tool, trend.frame().into()));
         let is_known = |result| self.is_known(error_tag(tool, result));
         let is_new = || policy.progress_aware && !call.result().is_some_and(is_known);

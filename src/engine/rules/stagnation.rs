@@ -40,6 +40,7 @@ use crate::engine::fold::question::things::asks_for_other_things;
 use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::recent::{RECENT_CALLS_MAX, Recent};
 use crate::engine::policy::Policy;
+use crate::engine::tool_name;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 
@@ -63,10 +64,12 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let looks = judged.call.manner == Manner::Looks;
     let denies = judged.denies && !judged.merely_says_done();
     let says_something = looks || denies || !judged.is_acknowledged() || counts_nothing(judged);
+    // What comes back to a thought says that it was taken.
+    let thinks = || judged.call.manner == Manner::Unknown && tool_name::thinks(judged.tool);
     let speaks = says_something && !judged.call.manner.writes();
     let old = judged.outcome == Outcome::Stale || has_numbers_aside(judged);
     let failed = judged.outcome == Outcome::Failed;
-    if !speaks || !old || failed || judged.stands_aside() {
+    if !speaks || !old || failed || judged.stands_aside() || thinks() {
         return None;
     }
     let window = settings.window_calls.unwrap_or(u32::MAX) as usize;

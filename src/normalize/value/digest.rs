@@ -376,7 +376,7 @@ impl<'h> Reader<'h> {
         self.is_drawn = false;
         let is_in_doubt = drawn.is_some_and(Drawn::is_in_doubt);
         let is_drawn = counts_attempts || (drawn.is_some() && !is_in_doubt);
-        if value.shape == Shape::Nothing || is_volatile || is_drawn {
+        if value.shape == Shape::Nothing || is_volatile || is_drawn || self.counts_thoughts() {
             self.sample.take_back(member.place);
             self.numbers.take_back(member.numbers);
             return;

@@ -412,6 +412,31 @@ fn keys_that_are_drawn_do_not_count() {
     assert_ne!(read(r#"{"amount":5,"request_id":"R-12"}"#), plain);
 }
 
+/// Given what an agent thinks, numbers beside it count its thoughts and say nothing; of any other tool they are what is asked for.
+#[test]
+fn thoughts_are_the_same_whatever_their_number() {
+    let told = |tool: &str, thought: &str, number: u32| {
+        let how = ToolSettings { tool, ..PLAIN };
+        let json = format!(
+            r#"{{"thought":"{thought}","thoughtNumber":{number},"totalThoughts":{},"next":true}}"#,
+            number + 2
+        );
+        value_of(input_json(&how, &json))
+    };
+    for tool in ["sequentialthinking", "mcp__thinking__sequential_thinking"] {
+        let (first, second) = (
+            told(tool, "look at step 1", 1),
+            told(tool, "look at step 1", 2),
+        );
+        assert_eq!(first.fingerprint, second.fingerprint);
+        assert_eq!(first.sample, second.sample);
+        let other = told(tool, "look at step 2", 2);
+        assert_ne!(first.fingerprint, other.fingerprint);
+    }
+    let page = |number| told("search_notes", "look at step 1", number).fingerprint;
+    assert_ne!(page(1), page(2));
+}
+
 /// Given arguments, a search for "not found" is not empty, nor are arguments of empty members.
 #[test]
 fn arguments_are_empty_only_when_there_are_none() {

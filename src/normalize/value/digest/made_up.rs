@@ -1,7 +1,9 @@
 //! What is left out of arguments because it was made up for the call.
 
+use crate::engine::tool_name;
+
 use super::super::drawn;
-use super::super::nested::Map;
+use super::super::nested::{Map, Shape};
 use super::Reader;
 
 impl Reader<'_> {
@@ -9,6 +11,13 @@ impl Reader<'_> {
     pub(super) fn is_main(&self, key: &str) -> bool {
         let mut main = self.how.primary_arguments.unwrap_or_default().iter();
         main.any(|name| name == key)
+    }
+
+    /// Whether what was read last is a number by which an agent counts its own thoughts: of a tool that does nothing but take them,
+    /// every number says which one it is, or how many there may be.
+    pub(super) fn counts_thoughts(&self) -> bool {
+        let is_number = matches!(self.told.shape, Shape::Number | Shape::Zero);
+        is_number && !self.is_output && tool_name::thinks(self.how.tool)
     }
 
     /// Leaves out members of arguments that may have been made up for the call, where something else is asked.
