@@ -20,9 +20,9 @@ const CALLED: [&str; 3] = ["tool", "function", "method"];
 /// Longest error that may tell no more than an exit code: "Command failed with exit code 1" with a little room.
 const EXIT_CODE_BYTES_MAX: usize = 40;
 
-/// Words behind which a number says where in a file or which time it failed.
-const PLACES: [&str; 7] = [
-    "line", "column", "char", "position", "pos", "attempt", "try",
+/// Words behind which a number says where in a file, in which part of the work or which time it failed.
+const PLACES: [&str; 11] = [
+    "line", "column", "char", "position", "pos", "attempt", "try", "task", "tid", "pid", "thread",
 ];
 
 /// Words that hold an error's sentence together and name nothing: that a query has one of them as well says nothing.
@@ -46,7 +46,10 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
     let text = without_durations(&text);
     // How much is shown is no part of what was asked, and its number may be one of those that the error tells.
     let (text, arguments) = (without_amounts(&text), without_amounts(&arguments));
-    let said = |word: &str| !GRAMMAR.contains(&word) && words(&arguments).any(|said| said == word);
+    let said = |word: &str| {
+        (!GRAMMAR.contains(&word) && words(&arguments).any(|said| said == word))
+            || is_joined_from(word, &arguments)
+    };
     let own = words(&text).filter(|word| {
         // Where in a file it happened is not what happened.
         let before = std::mem::replace(&mut before, word);
@@ -72,6 +75,24 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
     } else {
         failure.masked
     }
+}
+
+/// Whether a word is a name of several words, of which each has a capital (`DescribeTags`), that arguments spell with lines between
+/// them: `describe-tags`, `describe_tags`.
+fn is_joined_from(word: &str, arguments: &str) -> bool {
+    let is_inner = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
+    if !word.as_bytes().windows(2).any(is_inner) {
+        return false;
+    }
+    let is_line = |sign: char| matches!(sign, '-' | '_');
+    let mut names = arguments.split(|sign: char| !sign.is_alphanumeric() && !is_line(sign));
+    names.any(|name| {
+        let letters = name.chars().filter(|sign| !is_line(*sign));
+        name.contains(is_line)
+            && letters
+                .map(|letter| letter.to_ascii_lowercase())
+                .eq(word.chars().map(|letter| letter.to_ascii_lowercase()))
+    })
 }
 
 /// Shortest name that is cut out of an error.
@@ -287,6 +308,37 @@ mod tests {
         let missing = |column: &str| gist_of(&format!("no such thing as column {column} in it"));
         assert_eq!(missing("12"), missing("31"));
         assert_ne!(missing("size"), missing("price"));
+    }
+
+    /// Given an operation that the error spells in capitals and the command with lines, the error is one whatever was called; a
+    /// name that was not called tells. Nor does it tell in which of many equal tasks something failed.
+    #[test]
+    fn operations_in_other_spellings_are_left_out() {
+        let gist_of = |text: &str, arguments: &str| {
+            let failure = Failure {
+                text: text.into(),
+                masked: text.len() as u64,
+                transient: false,
+            };
+            gist(&failure, arguments)
+        };
+        let expired = |operation: &str, command: &str| {
+            let text = format!("calling the {operation} operation: the token is expired");
+            gist_of(&text, &format!(r#"{{"command":"aws ec2 {command}"}}"#))
+        };
+        let tags = expired("DescribeTags", "describe-tags");
+        assert_eq!(tags, expired("GetCallerIdentity", "get-caller-identity"));
+        assert_eq!(
+            tags,
+            expired("DescribeDBInstances", "describe_db_instances")
+        );
+        assert_ne!(tags, expired("DescribeTags", "describe-vpcs"));
+        assert_ne!(tags, expired("DescribeTags", "describetags"));
+        let task = |task: u32, tid: u32| {
+            let text = format!("Exception in task {task}.0 in stage 3.0 (TID {tid}): heap space");
+            gist_of(&text, r#"{"command":"submit"}"#)
+        };
+        assert_eq!(task(7, 211), task(188, 909));
     }
 
     /// Given tools that are not there, the error is one whatever they were called, with a list of those that are and without it; of

@@ -3,15 +3,16 @@
 //! # What it sees
 //! At least four failed calls of a tool within twelve whose errors are equal once times, ids and the like are masked, with
 //! arguments that may differ. Five, where the errors are equal but for words that the arguments said (`no user ann`, `no user
-//! bob`), and no call of the tool brought anything new in between. Twice as many failures in a row of at least three tools, with
-//! errors that are equal but for the tool's name. And three times as many failures in a row, whatever their words and arguments,
-//! that may pass by themselves: without a pause and without a call of the tool that went well, they do not. Twice as many times in
-//! a row the same short answer in words of refusal (`The command was blocked.`) to other arguments each time, of a tool whose name
-//! does not say that it looks; or the same verdict of a tool that writes (`{"approved": false}`, an edit that shows the same faults
-//! of its file). And one more than usual to calls that differ in an id alone, whatever else the tool brought in between, where
-//! something else is asked for in the same words each time: a job is started anew, and its log is read, or its state where nothing
-//! else tells more. Where waiting has used up its time, one fewer. And ten failures of one tool in a row, whatever their words
-//! and arguments, with nothing else called in between, unless each is about another item in one form.
+//! bob`; `DescribeTags` where `describe-tags` was called) or for the number of a task, and no call of the tool brought anything
+//! new in between. Twice as many failures in a row of at least three tools, with errors that are equal but for the tool's name.
+//! And three times as many failures in a row, whatever their words and arguments, that may pass by themselves: without a pause
+//! and without a call of the tool that went well, they do not. Twice as many times in a row the same short answer in words of
+//! refusal (`The command was blocked.`) to other arguments each time, of a tool whose name does not say that it looks; or the
+//! same verdict of a tool that writes (`{"approved": false}`, an edit that shows the same faults of its file). And one more than
+//! usual to calls that differ in an id alone, whatever else the tool brought in between, where something else is asked for in the
+//! same words each time: a job is started anew, and its log is read, or its state where nothing else tells more. Where waiting
+//! has used up its time, one fewer. And ten failures of one tool in a row, whatever their words and arguments, with nothing else
+//! called in between, unless each is about another item in one form.
 //!
 //! # Why it matters
 //! The cause is one and stays: a credential, a server, a missing package, a way of asking that the tool does not take. Trying in
