@@ -13,6 +13,7 @@ use crate::engine::event::{self, ITEMS_MIN};
 use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
+pub(super) use self::scalars::is_one;
 use super::attempts;
 use super::beside::Words;
 use super::drawn::Drawn;

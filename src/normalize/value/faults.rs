@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
+use super::digest::is_one;
 use super::member_name::{MemberName, Says};
 use super::nested::{Digest, Shape};
 use super::places::ends_in_place;
@@ -50,12 +51,15 @@ pub(super) fn is_place(key: &str) -> bool {
 #[derive(Clone, Copy, Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "three facts that do not depend on each other"
+    reason = "five facts that do not depend on each other"
 )]
 pub(super) struct Fault {
     is_grave: bool,
     says_what: bool,
     says_where: bool,
+    /// As servers of languages tell it: gravities are numbers, of which the least is an error, and places are ranges.
+    is_first: bool,
+    has_range: bool,
 }
 
 impl Fault {
@@ -65,11 +69,14 @@ impl Fault {
         self.is_grave |= is_text && value.denies && name.says(Says::Gravity);
         self.says_what |= is_text && name.says(Says::Saying);
         self.says_where |= name.says(Says::FilePlace);
+        self.is_first |= name.says(Says::Gravity) && is_one(value);
+        self.has_range |= value.shape == Shape::Map && name.says(Says::FilePlace);
     }
 
     /// Whether the object is a grave fault in a file.
     pub(super) fn is_told(self) -> bool {
-        self.is_grave && self.says_what && self.says_where
+        let is_grave = self.is_grave || (self.is_first && self.has_range);
+        is_grave && self.says_what && self.says_where
     }
 }
 
@@ -118,6 +125,7 @@ mod tests {
         for form in [
             r#"[{"line":LINE,"severity":"error","message":"no `x`"}]"#,
             r#"{"diagnostics":[{"range":{"start":{"line":LINE}},"severity":"Error","message":"no `x`"}]}"#,
+            r#"[{"range":{"start":{"line":LINE,"character":4}},"severity":1,"code":2304,"message":"no `x`"}]"#,
             r#"{"src/a.ts":[{"startLine":LINE,"level":"error","message":"no `x`"}]}"#,
             r#"[{"uri":"a.ts","diagnostics":[{"line":LINE,"severity":"error","message":"no `x`"}]}]"#,
             "src/a.ts:LINE:5 - error TS2304: no `x`",
@@ -148,6 +156,9 @@ mod tests {
         for other in [
             r#"[{"line":12,"severity":"warning","message":"old"}]"#,
             r#"[{"severity":"error","message":"disk full"}]"#,
+            r#"[{"range":{"start":{"line":12}},"severity":2,"message":"old"}]"#,
+            r#"[{"line":12,"severity":1,"message":"old"}]"#,
+            r#"[{"range":"A1:B2","severity":1,"message":"old"}]"#,
             "2026-11-20 10:00:13 ERROR disk full",
             "10:00:13 error: disk full",
             "12:05 ERROR disk full",

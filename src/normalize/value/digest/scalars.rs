@@ -17,6 +17,11 @@ const INTEGER: u64 = 0x66;
 const FLOAT: u64 = 0x77;
 const NUMBER: u64 = 0xaa;
 
+/// Whether a value is the number one.
+pub(in super::super) fn is_one(value: &Digest) -> bool {
+    value.shape == Shape::Number && value.hash == mix(INTEGER, 1)
+}
+
 impl Reader<'_> {
     pub(in super::super) fn null(&mut self) {
         self.write(|sample| sample.sign("null"));
