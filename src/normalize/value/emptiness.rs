@@ -8,6 +8,7 @@
 use super::member_name::{MemberName, Says};
 use super::nested::{Digest, Shape};
 use super::nothing;
+use super::sample::cut;
 use super::wide::trimmed;
 
 /// Longest text that is read as a sentence saying there is nothing; beyond it, it says something else as well. Letters that ASCII
@@ -27,7 +28,7 @@ pub(super) fn says_there_is_nothing(text: &str, phrases: &[String]) -> bool {
     if text.is_empty() {
         return true;
     }
-    if EMPTY_TABLES.iter().any(|start| text.starts_with(start)) {
+    if EMPTY_TABLES.iter().any(|start| text.starts_with(start)) || is_feed_without_hits(text) {
         return true;
     }
     let is_long = text.len() > SENTENCE_BYTES_MAX;
@@ -43,6 +44,23 @@ pub(super) fn says_there_is_nothing(text: &str, phrases: &[String]) -> bool {
 
 /// How pandas and `MySQL` print a table without rows.
 const EMPTY_TABLES: [&str; 2] = ["Empty DataFrame", "Empty set ("];
+
+/// Whether a text is the feed of a search that says how many hits there are, and has none: `<totalResults>0</totalResults>`,
+/// as `OpenSearch` names it.
+fn is_feed_without_hits(text: &str) -> bool {
+    if !text.starts_with('<') {
+        return false;
+    }
+    let head = cut(text, FEED_BYTES_MAX);
+    let count = head.split_once(":totalResults");
+    let count = count.or_else(|| head.split_once("<totalResults"));
+    count
+        .and_then(|(_, behind)| behind.split_once('>'))
+        .is_some_and(|(_, count)| trimmed(count).starts_with("0<"))
+}
+
+/// How much of a feed may stand before the number of its hits.
+const FEED_BYTES_MAX: usize = 2_048;
 
 /// Whether a sentence begins with `No … found` or `No … match`, whatever was looked for, but for faults: that there are none is
 /// what was asked.

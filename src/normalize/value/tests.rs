@@ -193,6 +193,8 @@ fn nothing_comes_in_many_forms() {
         "No matches found",
         "Found 0 results",
         "File not found: a.md",
+        "<feed><updated>2026-01-15T10:00:00Z</updated><opensearch:totalResults>0</opensearch:totalResults></feed>",
+        "<rss xmlns:o=\"http://a9.com/-/spec/\"><o:totalResults xmlns:o=\"x\"> 0</o:totalResults></rss>",
         "nothing found for \"x\"",
         r#"[{"rows":[]}]"#,
         r#"{"hits":0,"results":[]}"#,
