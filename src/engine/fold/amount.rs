@@ -100,7 +100,7 @@ fn is_one_of(parts: &[&str], name: &str) -> bool {
 }
 
 /// Arguments without the numbers and texts of some members.
-fn without_members(sample: &str, is_said: impl Fn(&str, &str) -> bool) -> Cow<'_, str> {
+pub(super) fn without_members(sample: &str, is_said: impl Fn(&str, &str) -> bool) -> Cow<'_, str> {
     let (mut kept, mut copied) = (String::new(), 0);
     for Member { name, value, place } in members(sample) {
         if place.start >= copied && is_said(name, value) {

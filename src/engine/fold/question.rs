@@ -12,6 +12,7 @@ pub(crate) mod ids;
 pub(crate) mod numbers;
 mod spelling;
 pub(crate) mod things;
+mod zones;
 
 use std::iter::zip;
 use std::ops::RangeInclusive;
@@ -21,6 +22,7 @@ use crate::engine::similarity::common_ends;
 
 use super::sample::pieces;
 use spelling::is_spelled_otherwise;
+use zones::relation_but_for_zones;
 
 /// Shortest word that names something, in bytes: shorter ones are flags and grammar.
 const NAME_BYTES_MIN: usize = 3;
@@ -57,6 +59,7 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
         return Relation::Other;
     }
     let is_other_text = left != right;
+    let samples = (left, right);
     let may_be_names = !QUESTIONS.iter().any(|name| left.contains(name));
     let mut only = Only::default();
     let mut is_framed = false;
@@ -85,7 +88,7 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
         // One says the other's words and more.
         (true, false) if adds_names(&left, &right) => Relation::Reworded,
         (false, true) if adds_names(&right, &left) => Relation::Reworded,
-        _ => Relation::Other,
+        _ => relation_but_for_zones(samples.0, samples.1),
     }
 }
 
