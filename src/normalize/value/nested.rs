@@ -331,7 +331,7 @@ pub(super) fn none_failed(name: MemberName, value: &Digest) -> bool {
 }
 
 /// Members that say of what was checked whether it will do.
-pub(super) const VERDICTS: [&str; 14] = [
+pub(super) const VERDICTS: [&str; 15] = [
     "passed",
     "pass",
     "valid",
@@ -346,6 +346,7 @@ pub(super) const VERDICTS: [&str; 14] = [
     "eligible",
     "relevant",
     "correct",
+    "verified",
 ];
 
 /// Members that hold what a program printed.
