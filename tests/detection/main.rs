@@ -27,6 +27,7 @@ mod support;
 mod things;
 mod tools;
 mod transformed;
+mod trials;
 mod turns;
 
 use std::fs;

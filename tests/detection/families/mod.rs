@@ -27,6 +27,7 @@ mod shell_runs;
 mod stations;
 mod terminals;
 mod trades;
+mod trials;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -63,6 +64,7 @@ fn all_loops() -> Vec<loops::Loop> {
         doubles::LOOPS,
         rounds::LOOPS,
         remarks::LOOPS,
+        trials::LOOPS,
     ]
     .concat()
 }
@@ -90,6 +92,7 @@ fn all_work() -> Vec<lookalikes::Work> {
         doubles::WORK,
         rounds::WORK,
         remarks::WORK,
+        trials::WORK,
     ]
     .concat()
 }
