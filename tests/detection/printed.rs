@@ -12,12 +12,11 @@ use crate::support::{at, eddy};
 
 /// Loops that are not seen. What users say is not in the format; apologies share too few words; of the others, each call is a new
 /// text, and what answers it says no more than that it was taken.
-const MISSED: [&str; 6] = [
+const MISSED: [&str; 5] = [
     "agent_reasks_customer_for_same_info",
     "apologies_without_calls",
     "email_draft_polish_never_sent",
     "mypy_whackamole",
-    "sequential_thinking_circles",
     "write_same_file_over",
 ];
 
