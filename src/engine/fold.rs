@@ -31,6 +31,7 @@ pub(crate) mod recent;
 mod recovery;
 mod rewriting;
 mod sample;
+mod sites;
 pub(crate) mod speech;
 pub(crate) mod tags;
 pub(crate) mod tally;

@@ -314,7 +314,7 @@ fn questions_that_are_asked_once_more() {
 }
 
 /// Given addresses of many sites behind which a page stands that lets no machine in, with another number each time, all of them
-/// fail in one way; pages that are about such pages are read.
+/// fail in one way; pages that are about such pages are read. Where others are read before, some may be closed, and eight are not.
 #[test]
 fn pages_before_those_that_were_asked_for() {
     let opens = |(at, page): (usize, String)| {
@@ -338,6 +338,16 @@ fn pages_before_those_that_were_asked_for() {
     };
     let articles: Vec<_> = (0..9).map(|at| opens((at, about(at)))).collect();
     assert!(!is_warned_of(&articles));
+    let after_others = |walls: &[Value]| [&articles[..3], walls].concat();
+    assert!(!is_warned_of(&after_others(&walls[..7])));
+    assert!(is_warned_of(&after_others(&walls)));
+    let of_site = |(at, page): (usize, &str)| {
+        let url = json!({"url": format!("https://site.example/{page}")});
+        made("fetch", &url, &json!(wall(at)))
+    };
+    let pages = ["news", "shop", "about", "team", "jobs"];
+    let one_site: Vec<_> = pages.into_iter().enumerate().map(of_site).collect();
+    assert!(is_warned_of(&after_others(&one_site)));
 }
 
 /// Given other addresses that all bring the same page, four may be one article at many sites, and five are not; two questions by

@@ -257,10 +257,13 @@ impl Fold {
 
     /// Whether a call that failed so often, and those of the tool before it, go through a list, each about the next number, of
     /// which more may fail in the same way. Where the same is asked for between them and brings something new each time, that is
-    /// where the number comes from: the next build of one job.
+    /// where the number comes from: the next build of one job. Or they ask another site each, of which others gave something.
     pub(crate) fn fails_through_list(&self, judged: &Judged<'_>, count: u64) -> bool {
         if judged.outcome != Outcome::Failed || count >= LISTED_FAILURES_MIN {
             return false;
+        }
+        if self.fails_at_sites(judged) {
+            return true;
         }
         let mut next = judged.call.input.sample();
         let newest = self.recent.iter().rev();
