@@ -217,6 +217,31 @@ fn what_keeps_an_agent_silent_is_named() {
     }
 }
 
+/// Given a sampler that takes a share of traces, none is a failure, and some a warning; all is well, as is what SDKs cannot read,
+/// of which they make all.
+#[test]
+fn a_sampler_that_leaves_traces_out_is_named() {
+    let data = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(data.path());
+    for (share, outcome, said) in [
+        ("0", "failed", "an SDK sends nothing there"),
+        ("0.25", "warning", "sends only 0.25 of all traces"),
+        ("1.0", "ok", "it is in run"),
+        ("some", "ok", "it is in run"),
+    ] {
+        for sampler in ["traceidratio", "parentbased_traceidratio"] {
+            let mut command = doctor(daemon.api);
+            let base = format!("http://{}", daemon.http);
+            command.env("OTEL_EXPORTER_OTLP_ENDPOINT", base);
+            command.env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf");
+            command.env("OTEL_TRACES_SAMPLER", sampler);
+            command.env("OTEL_TRACES_SAMPLER_ARG", share);
+            let expected = [("API", "ok"), ("OTLP/HTTP", outcome), ("exporters", "ok")];
+            check(&found(&mut command), &expected, said);
+        }
+    }
+}
+
 /// Given a receiver that asks for certificates, one is shown where the environment names it, as an agent's exporter would.
 #[test]
 fn certificates_are_shown_to_a_receiver() {

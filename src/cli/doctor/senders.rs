@@ -33,6 +33,8 @@ pub(super) struct Sender {
     is_guessed: bool,
     /// Why an agent sends nothing there all the same, and what to do.
     fault: Option<(String, String)>,
+    /// Why an agent sends only some of its traces there, and what to do.
+    thinned: Option<(String, String)>,
 }
 
 /// The addresses that options name; without options, the one that the environment names; without that, the default ones.
@@ -54,6 +56,7 @@ pub(super) fn senders(
         said_by: said_by.to_owned(),
         is_guessed: false,
         fault: None,
+        thinned: None,
     };
     let named = [
         (ForwardProtocol::Grpc, grpc, "--otlp-grpc"),
@@ -74,6 +77,7 @@ pub(super) fn senders(
         ];
         let senders = defaults.map(|(protocol, endpoint)| Sender {
             fault: environment.fault(),
+            thinned: environment.thinned(),
             ..sender(protocol, endpoint, said_by)
         });
         return Ok(senders.into());
@@ -83,6 +87,7 @@ pub(super) fn senders(
     Ok(vec![Sender {
         is_guessed,
         fault: fault.or_else(|| misled(protocol, &name, &endpoint)),
+        thinned: environment.thinned(),
         ..sender(protocol, &endpoint, &name)
     }])
 }
@@ -132,7 +137,38 @@ impl<V: Fn(&str) -> Option<String>> Environment<V> {
 
     /// What keeps an SDK from sending anything, or all that it was told to, wherever that is, and what to do.
     fn fault(&self) -> Option<(String, String)> {
-        self.silenced().or_else(|| self.garbled())
+        let silenced = self.silenced().or_else(|| self.sampled_out());
+        silenced.or_else(|| self.garbled())
+    }
+
+    /// The sampler that takes a share of traces, with the share where it is less than all. What SDKs cannot read as one they
+    /// leave aside, and take all.
+    fn sampled(&self) -> Option<(String, f64)> {
+        let sampler = (self.0)("OTEL_TRACES_SAMPLER")?;
+        let sampler = sampler.trim().to_ascii_lowercase();
+        let share: f64 = (self.0)("OTEL_TRACES_SAMPLER_ARG")?.trim().parse().ok()?;
+        let is_less = sampler.ends_with("traceidratio") && (0.0..1.0).contains(&share);
+        is_less.then_some((sampler, share))
+    }
+
+    /// That of all traces the sampler takes none, and what to do.
+    fn sampled_out(&self) -> Option<(String, String)> {
+        let (sampler, _) = self.sampled().filter(|(_, share)| *share == 0.0)?;
+        Some((
+            format!(
+                "OTEL_TRACES_SAMPLER is `{sampler}` and OTEL_TRACES_SAMPLER_ARG 0, by which an SDK sends nothing there"
+            ),
+            "Unset both where agents start.".to_owned(),
+        ))
+    }
+
+    /// That the sampler takes some traces only, and what to do.
+    fn thinned(&self) -> Option<(String, String)> {
+        let (sampler, share) = self.sampled()?;
+        Some((
+            format!("OTEL_TRACES_SAMPLER is `{sampler}`, by which an SDK sends only {share} of all traces"),
+            "Loops in traces that are not sampled cannot be seen: unset OTEL_TRACES_SAMPLER where agents start.".to_owned(),
+        ))
     }
 
     /// The variable by which nothing is sent, and what to do.
@@ -317,14 +353,28 @@ impl Sender {
                 format!("{place} took a span"),
                 "Whether it came to Eddy cannot be asked.",
             ),
-            (Ok(()), Some(true)) if self.is_guessed => Check::warning(
-                name,
-                format!("{place} took a span; it is in run {run_id}"),
-                "OTEL_EXPORTER_OTLP_PROTOCOL is not set, and SDKs differ in what they take for granted: set it.",
-            ),
             (Ok(()), Some(true)) => {
-                Check::ok(name, format!("{place} took a span; it is in run {run_id}"))
+                self.arrived(&format!("{place} took a span; it is in run {run_id}"))
             }
+        }
+    }
+
+    /// What there is to say though a span has come in.
+    fn arrived(&self, found: &str) -> Check {
+        let guessed = "OTEL_EXPORTER_OTLP_PROTOCOL is not set, and SDKs differ in what they take for granted: set it.";
+        let guessed = self.is_guessed.then_some(guessed);
+        match (&self.thinned, guessed) {
+            (Some((thinned, advice)), guessed) => Check::warning(
+                self.name(),
+                format!("{found}; {}", clean(thinned)),
+                [Some(advice.as_str()), guessed]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            ),
+            (None, Some(guessed)) => Check::warning(self.name(), found, guessed),
+            (None, None) => Check::ok(self.name(), found),
         }
     }
 }
@@ -489,6 +539,17 @@ mod tests {
             let advice = format!("Unset {name} where agents start.");
             check(&[(name, value)], Some(&advice));
         }
+        let sampled = |share| {
+            let share = ("OTEL_TRACES_SAMPLER_ARG", share);
+            [("OTEL_TRACES_SAMPLER", "parentbased_traceidratio"), share]
+        };
+        for none in ["0", " 0.0 "] {
+            check(&sampled(none), Some("Unset both where agents start."));
+        }
+        for some in ["0.1", "1", "all", "-1"] {
+            check(&sampled(some), None);
+        }
+        check(&[("OTEL_TRACES_SAMPLER_ARG", "0")], None);
         check(&[("OTEL_TRACES_EXPORTER", "console,otlp")], None);
         check(&[("OTEL_SDK_DISABLED", "false")], None);
     }
