@@ -2,11 +2,13 @@
 //!
 //! It asks the API whether reports are taken, sends one span as an agent started from this shell would (OpenTelemetry's
 //! variables, certificates included, else its default addresses), asks for the run that the span belongs to, and looks whether
-//! alerts wait for a receiver. Each check says what was found and, where that is wrong, what to do.
+//! alerts wait for a receiver, or telemetry for another backend. Each check says what was found and, where that is wrong, what
+//! to do.
 //!
 //! The run stays in the list, as healthy; its id, agent and service say that it is the doctor's. To keep it out, the daemon would
 //! have to treat it otherwise than an agent's run, of which the check would then say nothing.
 
+mod exporters;
 mod senders;
 
 use std::fmt::Write as _;
@@ -22,7 +24,7 @@ use self::senders::{Sender, senders};
 use super::client::{ApiArgs, Client, Unanswered};
 use super::failure::{Failure, answer, answer_json, read_or_not};
 use super::running::blocking;
-use crate::render::text::{Look, Paint, clean, columns, counted, pad, wrap};
+use crate::render::text::{Look, Paint, clean, columns, pad, wrap};
 
 /// Longest wait for a span to arrive at the API: a collector in between may hold it back for some seconds.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(6);
@@ -145,7 +147,7 @@ async fn examine(client: &Client, api: &ApiArgs, senders: &[Sender]) -> Vec<Chec
         checks.push(sender.check(&run_id, &sent, there));
     }
     if is_answered {
-        checks.push(exporters(client).await);
+        checks.extend(exporters::checks(client).await);
     }
     checks
 }
@@ -194,87 +196,6 @@ async fn arrived(client: &Client, run_id: &str, calls: u64) -> bool {
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
-}
-
-/// Whether alerts wait for their receivers, or were lost to them. Those that have just come may wait for a moment.
-async fn exporters(client: &Client) -> Check {
-    const NAME: &str = "exporters";
-    let mut page = match metrics(client).await {
-        Ok(page) => page,
-        Err(why) => return Check::warning(NAME, clean(&why), "They cannot be looked at."),
-    };
-    let is_waiting = |page: &str| {
-        of_exporters(page, QUEUE)
-            .iter()
-            .any(|(_, queue)| *queue > 0)
-    };
-    if is_waiting(&page) {
-        tokio::time::sleep(LOOK_EVERY * 5).await;
-        page = metrics(client).await.unwrap_or(page);
-    }
-    let queues = of_exporters(&page, QUEUE);
-    if queues.is_empty() {
-        return Check::warning(
-            NAME,
-            "none: nobody is told of a warning unless he asks",
-            "`exporters` in the configuration sends alerts to a file, a webhook, Alertmanager or an OTLP backend.",
-        );
-    }
-    let of_some = |counts: &[(String, u64)]| {
-        let some = counts.iter().filter(|(_, count)| *count > 0);
-        let some = some.map(|(name, count)| format!("{} for {name}", counted(*count, "alert")));
-        some.collect::<Vec<_>>().join(", ")
-    };
-    let (waiting, lost) = (of_some(&queues), of_some(&of_exporters(&page, LOST)));
-    let found = [("waiting", &waiting), ("lost since the start", &lost)]
-        .into_iter()
-        .filter(|(_, some)| !some.is_empty())
-        .map(|(what, some)| format!("{what}: {some}"));
-    let found = found.collect::<Vec<_>>().join("; ");
-    if !found.is_empty() {
-        let advice = if lost.is_empty() {
-            "A receiver is away or slow; the daemon's log says why."
-        } else {
-            "A receiver refuses what it is sent; the daemon's log says why."
-        };
-        return Check::warning(NAME, found, advice);
-    }
-    let names: Vec<_> = queues.into_iter().map(|(name, _)| name).collect();
-    Check::ok(
-        NAME,
-        format!("{}: no alert waits, none was lost", names.join(", ")),
-    )
-}
-
-/// Metrics of exporters: how many alerts wait for one, and how many it has given up.
-const QUEUE: &str = "eddy_exporter_queue_size";
-const LOST: &str = "eddy_exporter_send_failed_alerts_total";
-
-async fn metrics(client: &Client) -> Result<String, String> {
-    let page = client.open(&["metrics"], &[]).await;
-    let page = page.map_err(|unanswered| Failure::from(unanswered).to_string())?;
-    page.text().await.map_err(|error| error.to_string())
-}
-
-/// A metric of each exporter, that of all tenants together, as the page of metrics has it.
-fn of_exporters(page: &str, metric: &str) -> Vec<(String, u64)> {
-    let read = |line: &str| {
-        let (labels, value) = line
-            .strip_prefix(metric)?
-            .strip_prefix('{')?
-            .rsplit_once("} ")?;
-        let (_, name) = labels.split_once("exporter=\"")?;
-        let (name, _) = name.split_once('"')?;
-        Some((clean(name).into_owned(), value.trim().parse::<u64>().ok()?))
-    };
-    let mut counts: Vec<(String, u64)> = Vec::new();
-    for (name, count) in page.lines().filter_map(read) {
-        match counts.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, all)) => *all += count,
-            None => counts.push((name, count)),
-        }
-    }
-    counts
 }
 
 fn page(look: Look, report: &Report) -> String {

@@ -180,6 +180,55 @@ fn lost_alerts_are_told_of() {
     check(&found(&mut command), &losing, "lost since the start: ");
 }
 
+/// Given a backend to which telemetry is passed on, it is said that requests wait for it, that they were dropped, and that none
+/// does or was.
+#[test]
+fn requests_that_are_not_passed_on_are_told_of() {
+    let beginning = "exporters:\n  terminal: {}\n";
+    let data = tempfile::tempdir().expect("a directory");
+    let backend = Daemon::start(data.path());
+    let (_directory, daemon) = configured(&format!(
+        "{beginning}  otlp_forward: {{endpoint: 'http://{}'}}\n",
+        backend.grpc
+    ));
+    let expected = |outcome| {
+        let well = [("API", "ok"), ("OTLP/gRPC", "ok"), ("exporters", "ok")];
+        [&well[..], &[("otlp_forward", outcome)]].concat()
+    };
+    let mut command = doctor(daemon.api);
+    command.arg(format!("--otlp-grpc={}", daemon.grpc));
+    let said = "otlp_forward: no request waits, none was lost";
+    check(&found(&mut command), &expected("ok"), said);
+
+    let away = free_port();
+    let (_directory, daemon) = configured(&format!(
+        "{beginning}  otlp_forward/dead: {{endpoint: 'http://{away}', queue_mib: 1}}\n"
+    ));
+    let mut command = doctor(daemon.api);
+    command.arg(format!("--otlp-grpc={}", daemon.grpc));
+    let said = "waiting: 1 request for otlp_forward/dead";
+    check(&found(&mut command), &expected("warning"), said);
+    runtime().block_on(async {
+        let mut sender = Sender::new(daemon.grpc);
+        for call in 0..40 {
+            let mut request = looping(0, call, call + 1);
+            request.resource_spans[0].schema_url = "x".repeat(50_000);
+            sender.traces(request).await.expect("it is accepted");
+        }
+        until(async || (metric(&daemon, "eddy_forward_dropped_requests_total") > 0).then_some(()))
+            .await;
+    });
+    let said = "dropped since the start: ";
+    // The doctor's own request may find room, or not.
+    let report = found(&mut command);
+    assert!(report["ok"] == true, "{report}");
+    let passed_on = report["checks"][3].to_string();
+    assert!(
+        passed_on.contains("warning") && passed_on.contains(said),
+        "{report}"
+    );
+}
+
 /// Given variables by which an SDK sends nothing, or elsewhere, or leaves a header out, that is what is said, though a span of the
 /// doctor's own would come in.
 #[test]
