@@ -41,14 +41,20 @@ pub(super) fn backup(args: &BackupArgs) -> Result<(), Failure> {
     let data_dir = data_dir(&args.file, args.data_dir.as_ref())?;
     let missing = "`--data-dir` or the file of `--config` has to name the daemon's own directory";
     let copied = copy(&data_dir, &args.to, missing)?;
-    told("saved", &copied, &args.to)
+    if copied.iter().all(|(_, copied)| copied.is_of_nothing()) {
+        remark(format_args!(
+            "warning: there was nothing in {} to be saved, so that this is a copy of nothing; {missing}",
+            data_dir.display()
+        ));
+    }
+    told("saved", &data_dir, &copied, &args.to)
 }
 
 pub(super) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
     let data_dir = data_dir(&args.file, args.data_dir.as_ref())?;
     let missing = "name a directory that `eddy backup` has made";
     let copied = copy(&args.from, &data_dir, missing)?;
-    told("restored", &copied, &data_dir)
+    told("restored", &args.from, &copied, &data_dir)
 }
 
 fn data_dir(file: &FileArgs, data_dir: Option<&String>) -> Result<PathBuf, Failure> {
@@ -119,8 +125,9 @@ fn is_within(path: &Path, other: &Path) -> bool {
     there.next().is_some_and(|dir| dir.starts_with(other))
 }
 
-/// Says what was copied; fails where that is less than the store had.
-fn told(done: &str, copied: &[(String, Copied)], to: &Path) -> Result<(), Failure> {
+/// Says what was copied, from where and to where; fails where that is less than the store had.
+fn told(done: &str, from: &Path, copied: &[(String, Copied)], to: &Path) -> Result<(), Failure> {
+    let (from, to) = (from.display(), to.display());
     let mut lacking = Vec::new();
     for (tenant, copied) in copied {
         let whose = match tenant.as_str() {
@@ -137,9 +144,9 @@ fn told(done: &str, copied: &[(String, Copied)], to: &Path) -> Result<(), Failur
                 snapshot_of(at)
             ),
         };
-        let (records, to) = (counted(copied.records, "commit"), to.display());
+        let records = counted(copied.records, "commit");
         answer(&format!(
-            "{done}{whose}: {snapshot} and {records} of the journal, in {to}\n"
+            "{done} {from}{whose}: {snapshot} and {records} of the journal, in {to}\n"
         ))?;
         lacking.extend(
             copied

@@ -185,7 +185,9 @@ Examples:
     Calibrate(calibrate::CalibrateArgs),
     /// Copy the data directory as it stands
     #[command(after_help = "\
-A daemon that works in it is not disturbed. Everything acknowledged before the command is in the copy.
+A daemon that works in it is not disturbed. Everything acknowledged before the command is in the copy. The answer names the \
+directory that was copied. Where it has nothing yet the copy is made all the same (exit code 0), and a warning on standard error \
+says so; where there is no data directory, or the copy is not whole, the exit code is 1.
 
 Example:
   eddy backup /backup/eddy-monday --data-dir /var/lib/eddy")]

@@ -28,6 +28,17 @@ pub struct Copied {
     pub lacks: Option<&'static str>,
 }
 
+impl Copied {
+    /// Whether nothing was there: a store into which nothing has come yet.
+    #[must_use]
+    pub fn is_of_nothing(&self) -> bool {
+        self.snapshot_ms.is_none()
+            && self.snapshots_damaged == 0
+            && self.records == 0
+            && self.lacks.is_none()
+    }
+}
+
 /// Lies in a copy for as long as it is being made: one that is cut short is no data directory, and may be begun again.
 pub(super) const UNFINISHED: &str = "UNFINISHED";
 

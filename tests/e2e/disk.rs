@@ -652,7 +652,8 @@ fn a_backup_is_restored() {
         }
     });
     let said = done(&["backup".as_ref(), &copy, "--data-dir".as_ref(), &data]);
-    assert!(said.starts_with("saved: "), "{said}");
+    let whence = format!("saved {}: ", data.display());
+    assert!(said.starts_with(&whence), "{said}");
     load.abort();
     done(&["restore".as_ref(), &copy, "--data-dir".as_ref(), &restored]);
     let other = Daemon::start(&restored);
@@ -712,6 +713,32 @@ fn a_copy_that_was_cut_is_told() {
         "{said}"
     );
     assert!(!said.contains("nothing is lost"), "{said}");
+}
+
+/// Given a data directory into which nothing has come, its copy is made, and a warning says that there was nothing in it; given
+/// one with something, there is no warning.
+#[test]
+fn a_copy_of_nothing_is_told() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [data, first, second] = ["data", "first", "second"].map(|name| directory.path().join(name));
+    let daemon = Daemon::start(&data);
+    let save = |to: &Path| {
+        let mut backup = eddy();
+        backup.arg("backup").arg(to).arg("--data-dir").arg(&data);
+        let output = backup.output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        said
+    };
+    let said = save(&first);
+    let warning = format!("warning: there was nothing in {}", data.display());
+    assert!(
+        said.starts_with(&warning) && said.contains("`--data-dir`"),
+        "{said}"
+    );
+    let sent = runtime().block_on(async { Sender::new(daemon.grpc).traces(calls(1, 0, 4)).await });
+    sent.expect("taken");
+    assert_eq!(save(&second), "");
 }
 
 /// Given copies that cannot be made, it is said why: none is made within the data directory itself, and none of nothing. Of a
