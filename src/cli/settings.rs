@@ -8,6 +8,7 @@ use super::failure::{Failure, answer};
 use super::{ConfigArgs, FileArgs};
 use crate::config::profile::Name;
 use crate::config::{self, REFERENCE};
+use crate::daemon::warn_of_unseen_tenants;
 use crate::telemetry::{self, LogLevel, Logs};
 
 #[derive(Clone, Debug, Args)]
@@ -30,7 +31,7 @@ pub(super) enum ConfigCommand {
 }
 
 pub(super) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
-    // What is no mistake, and still to be known: certificates that end, keys that everybody may read.
+    // What is no mistake, and still to be known: certificates that end, tenants that nobody can ask for.
     let logs = Logs {
         level: LogLevel::Warn,
         ..Logs::default()
@@ -42,7 +43,8 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
         },
         profile: args.profile,
     };
-    config::load(&with.sources())?;
+    let loaded = config::load(&with.sources())?;
+    warn_of_unseen_tenants(&loaded.settings);
     answer(&format!("{}: no mistakes\n", args.file.display()))
 }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 use crate::export::{ExporterSettings, ForwardSettings, TraceSettings};
-use crate::listener::Access;
+use crate::listener::{Access, Tenant};
 use crate::normalize;
 use crate::receiver::Cors;
 use crate::telemetry::Logs;
@@ -123,6 +123,25 @@ impl Settings {
         let queues = self.forwards.iter().map(|forward| forward.queue_bytes);
         let bytes = 2 * largest + queues.sum::<usize>();
         IDLE_MIB + bytes.div_ceil(1 << 20) as u64
+    }
+
+    /// Tenants that may send, and whose runs and warnings nobody can ask for: no token of the API is theirs, and who needs none is
+    /// of the default tenant.
+    #[must_use]
+    pub fn unseen_tenants(&self) -> BTreeSet<Tenant> {
+        let who = |access: &Access| -> BTreeSet<Tenant> {
+            let named = access.tokens.iter().map(|token| token.tenant.clone());
+            named.collect()
+        };
+        let mut send = who(&self.otlp_grpc_access);
+        send.extend(who(&self.otlp_http_access));
+        let mut see = who(&self.api_access);
+        for tenants in [&mut send, &mut see] {
+            if tenants.is_empty() {
+                tenants.insert(Tenant::default());
+            }
+        }
+        &send - &see
     }
 }
 

@@ -47,7 +47,7 @@ use metrics::Sources;
 pub(crate) use process::live_with_limits;
 use shutdown::{Rooms, Served};
 use tenants::shards_of;
-pub use tenants::{TENANTS, TenantServices};
+pub use tenants::{TENANTS, TenantServices, warn_of_unseen_tenants};
 
 /// How often a running daemon looks for what the log should say.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -140,6 +140,7 @@ impl Daemon {
         let tenants = tenants::named(settings);
         let listeners = Listeners::open(settings, tenants.len()).await?;
         listeners.warn_if_few();
+        warn_of_unseen_tenants(settings);
         for file in &settings.secret_files {
             secrets::warn_if_public(file);
         }

@@ -241,6 +241,21 @@ pub(super) fn named(settings: &Settings) -> BTreeSet<Tenant> {
     tenants
 }
 
+/// Warns of tenants that may send and that nobody can ask for.
+pub fn warn_of_unseen_tenants(settings: &Settings) {
+    for unseen in settings.unseen_tenants() {
+        let tenant = match unseen.name() {
+            "" => "the default one",
+            name => name,
+        };
+        tracing::warn!(
+            tenant,
+            "this tenant may send, and no token of the API is of it, so that nobody can ask for its runs and warnings: name one in \
+             `service.api.auth.tokens`"
+        );
+    }
+}
+
 /// Starts these.
 pub(super) async fn open(
     settings: &Settings,

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tonic::Code;
 
 use super::kill::calls;
-use super::support::{Daemon, Export, PATIENCE, free_port, http_client, recordings, runtime};
+use super::support::{Daemon, Export, PATIENCE, eddy, free_port, http_client, recordings, runtime};
 use super::taken_away::moved;
 
 /// The run of the trace that all tenants use.
@@ -221,5 +221,53 @@ fn tenants_do_not_meet() {
     for line in alerts.lines() {
         let alert: Value = serde_json::from_str(line).expect("JSON");
         assert_eq!(alert["tenant"], "blue", "{alert}");
+    }
+}
+
+/// Given a tenant that may send and of which no token of the API is, the configuration is no mistake, and `validate` and the start
+/// warn of it by its name, as does the doctor when what was sent is not seen; given one for each, neither does.
+#[test]
+fn a_tenant_that_nobody_sees_is_warned_of() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = directory.path().join("eddy.yaml");
+    let sending =
+        "receivers: {otlp: {protocols: {http: {auth: {tokens: [{token: t, tenant: blue}]}}}}}\n";
+    let seeing = "service: {api: {auth: {tokens: [{token: u, tenant: blue}]}}}\n";
+    for (text, is_seen) in [
+        (sending.to_owned(), false),
+        (format!("{sending}{seeing}"), true),
+    ] {
+        fs::write(&config, text).expect("it can be written");
+        let output = eddy().arg("validate").arg(&config).output();
+        let output = output.expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert_eq!(
+            !said.contains("no token of the API is of it"),
+            is_seen,
+            "{said}"
+        );
+        assert_eq!(!said.contains("blue"), is_seen, "{said}");
+        let name = config.to_string_lossy();
+        let data = directory.path().join(format!("data-{is_seen}"));
+        let daemon = Daemon::start_with(&data, free_port(), &["--config", &name]);
+        let said = daemon.stderr.lock().expect("nobody panics with it").clone();
+        assert_eq!(
+            !said.contains("no token of the API is of it"),
+            is_seen,
+            "{said}"
+        );
+        if !is_seen {
+            let mut doctor = eddy();
+            doctor.args(["doctor", "--json", "--api", &daemon.api.to_string()]);
+            doctor.arg(format!("--otlp-http={}", daemon.http));
+            doctor.env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20t");
+            let report = doctor.output().expect("it runs").stdout;
+            let report = String::from_utf8_lossy(&report);
+            assert!(
+                report.contains("only the default tenant can be seen"),
+                "{report}"
+            );
+        }
     }
 }

@@ -345,8 +345,8 @@ impl Sender {
                     "{place} took a span, and it was not at the API within {} s",
                     ARRIVES_WITHIN.as_secs()
                 ),
-                "Something else may listen there, such as a collector that does not send to Eddy; or the API's token is of another \
-                 tenant than the sender's.",
+                "Something else may listen there, such as a collector that does not send to Eddy. Or the sender's token is of another \
+                 tenant than the API's (`--token-file`); where the API asks for none, only the default tenant can be seen.",
             ),
             (Ok(()), None) => Check::warning(
                 name,
