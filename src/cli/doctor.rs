@@ -9,6 +9,7 @@
 //! have to treat it otherwise than an agent's run, of which the check would then say nothing.
 
 mod exporters;
+mod probe;
 mod senders;
 
 use std::fmt::Write as _;

@@ -1,19 +1,14 @@
 //! The ways in which an agent that is started from this shell would send, and a span that is sent over each.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
-use opentelemetry_proto::tonic::resource::v1::Resource;
-use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message as _;
 
-use super::{ARRIVES_WITHIN, Check, SERVICE};
+use super::probe::request;
+use super::{ARRIVES_WITHIN, Check};
 use crate::cli::failure::Failure;
 use crate::export::forward;
-use crate::export::otlp::text;
 use crate::export::{Compression, ForwardProtocol, ForwardSettings, TlsFiles};
 use crate::listener::UNAUTHENTICATED;
 use crate::otlp::Signal;
@@ -376,53 +371,6 @@ impl Sender {
             (None, Some(guessed)) => Check::warning(self.name(), found, guessed),
             (None, None) => Check::ok(self.name(), found),
         }
-    }
-}
-
-fn request(run_id: &str, sent_by: &str) -> ExportTraceServiceRequest {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |now| now.as_nanos() as u64);
-    let id = (u128::from(now) << 8) | sent_by.len() as u128;
-    let call_id = format!("{run_id}-{sent_by}");
-    let span = Span {
-        trace_id: id.to_be_bytes().to_vec(),
-        span_id: now.to_be_bytes().to_vec(),
-        name: "execute_tool probe".to_owned(),
-        start_time_unix_nano: now,
-        end_time_unix_nano: now,
-        attributes: vec![
-            text("gen_ai.operation.name", "execute_tool"),
-            text("gen_ai.conversation.id", run_id),
-            text("gen_ai.agent.name", SERVICE),
-            text("gen_ai.tool.name", "probe"),
-            text("gen_ai.tool.call.id", &call_id),
-            text(
-                "gen_ai.tool.call.arguments",
-                &format!("{{\"over\":\"{sent_by}\"}}"),
-            ),
-            text(
-                "gen_ai.tool.call.result",
-                &format!("{{\"sent\":\"{call_id}\"}}"),
-            ),
-        ],
-        ..Span::default()
-    };
-    ExportTraceServiceRequest {
-        resource_spans: vec![ResourceSpans {
-            resource: Some(Resource {
-                attributes: vec![text("service.name", SERVICE)],
-                ..Resource::default()
-            }),
-            scope_spans: vec![ScopeSpans {
-                scope: Some(InstrumentationScope {
-                    name: "eddy.doctor".to_owned(),
-                    ..InstrumentationScope::default()
-                }),
-                spans: vec![span],
-                ..ScopeSpans::default()
-            }],
-            ..ResourceSpans::default()
-        }],
     }
 }
 
