@@ -48,8 +48,9 @@ pub(super) struct Credential {
 }
 
 /// Where the certificates are.
-pub(super) fn files(tls: &Tls) -> TlsFiles {
+pub(super) fn files(tls: &Tls, section: &[&str]) -> TlsFiles {
     TlsFiles {
+        section: section.join("."),
         cert_file: (&tls.cert_file).into(),
         key_file: (&tls.key_file).into(),
         client_ca_file: tls.client_ca_file.as_ref().map(Into::into),

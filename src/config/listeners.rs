@@ -183,7 +183,7 @@ impl Section {
         check: &mut Checker<'_>,
     ) -> Checked {
         let access = Access {
-            tls: tls.map(files),
+            tls: tls.map(|tls| files(tls, self.0)),
             tokens: self.tokens(auth, check),
         };
         for fault in access.faults() {

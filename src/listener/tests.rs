@@ -31,6 +31,7 @@ fn certificate(name: &str) -> CertificateDer<'static> {
 /// Copies of the server's files, so that they can be changed.
 fn files(dir: &TempDir, client_ca: Option<&str>) -> TlsFiles {
     let files = TlsFiles {
+        section: "service.api".to_owned(),
         cert_file: dir.path().join("cert"),
         key_file: dir.path().join("key"),
         client_ca_file: client_ca.map(fixture),

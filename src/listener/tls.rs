@@ -1,7 +1,7 @@
 //! Certificates: from PEM files to what a handshake needs, and again when the files change.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -29,6 +29,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(24 * 60 * 60);
 /// Where the certificates of a listener are, all in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
+    /// The listener's section of the configuration, by which the log names it.
+    pub section: String,
     /// The listener's certificate, followed by those that lead to its authority.
     pub cert_file: PathBuf,
     /// The certificate's private key.
@@ -120,17 +122,17 @@ impl Tls {
             let config = config(&self.files, &contents)?;
             Ok(Some((contents, config)))
         });
-        let cert_file = self.files.cert_file.display();
+        let (listener, cert_file) = (&self.files.section, self.files.cert_file.display());
         match fresh {
             Ok(None) => self.look_again(),
             Ok(Some(fresh)) => {
                 *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
                 *self.current.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
-                tracing::info!(%cert_file, "the certificates have changed; new connections use them");
+                tracing::info!(listener, %cert_file, "the certificates have changed; new connections use them");
             }
             Err(fault) => {
                 if let Some(times) = self.trouble.times() {
-                    tracing::warn!(%cert_file, %fault, times, "the certificates cannot be used; the old ones stay");
+                    tracing::warn!(listener, %cert_file, %fault, times, "the certificates cannot be used; the old ones stay");
                 }
             }
         }
@@ -145,7 +147,7 @@ impl Tls {
         *looked = Instant::now();
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(certificates) = certificates_in(&current.0.cert) {
-            warn_of_dates(&self.files.cert_file, &certificates);
+            warn_of_dates(&self.files, &certificates);
         }
     }
 }
@@ -182,14 +184,14 @@ fn config(files: &TlsFiles, contents: &Contents) -> Result<Arc<ServerConfig>, Fa
     let certificates = pair.cert.clone();
     let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(pair)));
     config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
-    warn_of_dates(&files.cert_file, &certificates);
+    warn_of_dates(files, &certificates);
     Ok(Arc::new(config))
 }
 
 /// Says what clients will say of a certificate that is too old or too new. It is used all the same: the daemon's clock may be
 /// the one that is wrong.
-fn warn_of_dates(cert_file: &Path, certificates: &[CertificateDer<'_>]) {
-    let cert_file = cert_file.display();
+fn warn_of_dates(files: &TlsFiles, certificates: &[CertificateDer<'_>]) {
+    let (listener, cert_file) = (&files.section, files.cert_file.display());
     let now = UnixTime::now();
     let soon = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + NOTICE);
     let in_time = |limit: UnixTime| {
@@ -198,15 +200,15 @@ fn warn_of_dates(cert_file: &Path, certificates: &[CertificateDer<'_>]) {
     match out_of_date(certificates, now).or_else(|| out_of_date(certificates, soon)) {
         Some(CertificateError::ExpiredContext { not_after, .. }) if not_after < now => {
             let not_after = in_time(not_after);
-            tracing::error!(%cert_file, %not_after, "clients refuse this certificate, whose time is over; a new one in its place is used at once");
+            tracing::error!(listener, %cert_file, %not_after, "clients refuse this certificate, whose time is over; a new one in its place is used at once");
         }
         Some(CertificateError::ExpiredContext { not_after, .. }) => {
             let not_after = in_time(not_after);
-            tracing::warn!(%cert_file, %not_after, "clients refuse this certificate from its end on; a new one in its place is used at once");
+            tracing::warn!(listener, %cert_file, %not_after, "clients refuse this certificate from its end on; a new one in its place is used at once");
         }
         Some(CertificateError::NotValidYetContext { not_before, .. }) => {
             let not_before = in_time(not_before);
-            tracing::warn!(%cert_file, %not_before, "clients refuse this certificate until it is valid");
+            tracing::warn!(listener, %cert_file, %not_before, "clients refuse this certificate until it is valid");
         }
         _ => {}
     }

@@ -552,6 +552,11 @@ async fn over_http(daemon: &Daemon, name: &str) -> bool {
     let sent = client
         .post(format!(
             "https://localhost:{}/v1/traces",
+    // By the listener, of which several may have the same.
+    for told in [&*told, &said()] {
+        let listener = "receivers.otlp.protocols.grpc";
+        assert!(told.contains(listener), "{told}");
+    }
             daemon.http.port()
         ))
         .header("content-type", "application/x-protobuf")
