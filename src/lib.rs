@@ -25,6 +25,7 @@ pub mod engine;
 pub mod export;
 mod files;
 pub mod guard;
+mod handshake;
 pub mod json;
 pub mod listener;
 pub mod normalize;

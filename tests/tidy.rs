@@ -117,6 +117,7 @@ const ROOMS: &[Room] = &[
         rooms: &[
             "engine",
             "files",
+            "handshake",
             "json",
             "otlp",
             "render",
@@ -406,7 +407,7 @@ fn the_table_of_rooms_is_true() {
     let names = ROOMS
         .iter()
         .map(|room| room.name)
-        .chain(["files", "json", "cli"]);
+        .chain(["files", "handshake", "json", "cli"]);
     let names: Vec<_> = names.collect();
     for room in ROOMS {
         let begin = format!("| `{}` |", room.name);

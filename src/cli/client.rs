@@ -2,20 +2,18 @@
 
 mod files;
 
-use std::error::Error;
 use std::fmt::Write as _;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use reqwest::{Certificate, RequestBuilder, Response, StatusCode, Url};
-use rustls::AlertDescription as Alert;
 use serde::de::DeserializeOwned;
 
 use self::files::{authorization, identity, read, unusable};
 use super::failure::Failure;
 use crate::files::certificates_in;
+use crate::handshake::HandshakeFault;
 use crate::render::text::{API_DEFAULT, api_flag, put_url_part, shell_word};
 use crate::telemetry::innermost;
 
@@ -30,7 +28,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Options of the connection")]
 pub(super) struct ApiArgs {
-    /// The daemon's API address
+    /// The daemon's API address, HOST:PORT or a URL; over https:// where that or a file of certificates says so
     #[arg(long, value_name = "ADDR", default_value = API_DEFAULT, env = "EDDY_API", hide_env_values = true)]
     pub(super) api: String,
     /// File with the token that the daemon asks for
@@ -146,13 +144,16 @@ impl From<Unanswered> for Failure {
 }
 
 impl Client {
-    /// A client for the daemon at an address, `host:port` or a URL; a host alone is asked at the port that is usual.
+    /// A client for the daemon at an address, `host:port` or a URL; a host alone is asked at the port that is usual. Who names
+    /// files of certificates means TLS.
     pub(super) fn new(api: &ApiArgs) -> Result<Self, Failure> {
         let address = &api.api;
         let text = if address.contains("://") {
             address.clone()
         } else {
-            format!("http://{}", with_port(address))
+            let is_tls = api.ca_file.is_some() || api.cert_file.is_some();
+            let scheme = if is_tls { "https" } else { "http" };
+            format!("{scheme}://{}", with_port(address))
         };
         // A port alone would be read as the number of a host.
         let is_port = address.bytes().all(|digit| digit.is_ascii_digit());
@@ -302,9 +303,14 @@ impl Client {
     }
 
     /// The same where TLS lets nobody in without a certificate that it accepts.
-    fn not_accepted(&self, cause: &str) -> String {
+    fn not_accepted(&self, fault: &HandshakeFault, cause: &str) -> String {
         let address = self.address();
         match &self.cert_file {
+            Some(path) if *fault == HandshakeFault::OwnEnded => format!(
+                "{address} does not accept the certificate in {}, which has ended: renew it, and set the clock of the daemon's \
+                 machine where that is wrong",
+                path.display()
+            ),
             Some(path) => format!(
                 "{address} does not accept the certificate in {} ({cause}): name one of an authority that it trusts with \
                  `--cert-file FILE` and `--key-file FILE`",
@@ -318,31 +324,29 @@ impl Client {
 
     fn unreachable(&self, error: &reqwest::Error) -> Unanswered {
         let (address, cause) = (self.address(), innermost(error));
-        let text = match handshake_error(error) {
-            Some(rustls::Error::InvalidMessage(_)) => format!(
+        let text = match HandshakeFault::of(error) {
+            Some(HandshakeFault::NoTls) => format!(
                 "what answers at {address} does not speak TLS: say `--api {}`",
                 self.base.as_str().replacen("https", "http", 1)
             ),
-            // What `openssl req -x509` makes where nothing is said.
-            Some(rustls::Error::InvalidCertificate(_)) if cause.contains("CaUsedAsEndEntity") => {
-                format!(
-                    "the certificate shown at {address} is that of an authority, which cannot be a server's as well: make one \
+            Some(HandshakeFault::OfAuthority) => format!(
+                "the certificate shown at {address} is that of an authority, which cannot be a server's as well: make one \
                  without `CA:TRUE` (openssl: `-addext basicConstraints=critical,CA:FALSE`)"
-                )
-            }
-            Some(rustls::Error::InvalidCertificate(_)) => format!(
+            ),
+            Some(HandshakeFault::NotTrusted) => format!(
                 "the certificate shown at {address} is not trusted ({cause}): name a file with that of its authority with \
                  `--ca-file FILE`"
             ),
-            Some(rustls::Error::AlertReceived(
-                Alert::CertificateRequired
-                | Alert::UnknownCA
-                | Alert::BadCertificate
-                | Alert::UnsupportedCertificate
-                | Alert::CertificateExpired
-                | Alert::CertificateRevoked
-                | Alert::CertificateUnknown,
-            )) => self.not_accepted(&cause),
+            Some(
+                fault @ (HandshakeFault::Asked
+                | HandshakeFault::OwnEnded
+                | HandshakeFault::OwnRefused),
+            ) => self.not_accepted(&fault, &cause),
+            Some(fault) => format!(
+                "the certificate shown at {address} {}: {}",
+                fault.of_its_own().unwrap_or_default(),
+                fault.remedy("the daemon")
+            ),
             _ if error.is_connect() => format!(
                 "no daemon answers at {address} ({cause}): start one with `eddy`, or say with `--api ADDR` where it is"
             ),
@@ -394,16 +398,6 @@ fn refusal(body: &str) -> Option<String> {
         .filter_map(|reason| reason.as_str());
     let said: Vec<&str> = std::iter::once(error).chain(reasons).collect();
     Some(said.join(": "))
-}
-
-/// What went wrong in a TLS handshake, where that is it.
-fn handshake_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
-    // What stands in an error of I/O is not its source.
-    let next = |cause: &'a (dyn Error + 'static)| match cause.downcast_ref::<io::Error>() {
-        Some(error) => error.get_ref().map(|error| error as &(dyn Error + 'static)),
-        None => cause.source(),
-    };
-    std::iter::successors(Some(error), |&cause| next(cause)).find_map(|cause| cause.downcast_ref())
 }
 
 #[cfg(test)]

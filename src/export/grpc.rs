@@ -1,5 +1,6 @@
 //! What the exporters that speak OTLP over gRPC have in common: where to, with which headers, and what a refusal means.
 
+use std::error::Error;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -16,8 +17,9 @@ use super::settings::Secret;
 use super::tls::Tls;
 use super::{Delivery, SEND_TIMEOUT, http};
 use crate::files::Fault;
+use crate::handshake::{HandshakeFault, SAY_HTTPS, TO_DO};
 use crate::render::text::clean;
-use crate::telemetry::causes;
+use crate::telemetry::{causes, innermost};
 
 /// After so long without a word in the middle of a request the receiver is asked for a sign of life, and its connection is left
 /// when none comes. Both are over before the request is: else the next one would go over the same connection, and a receiver that
@@ -134,11 +136,11 @@ pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Delivery {
     let after = status
         .get_details_retry_info()
         .and_then(|info| info.retry_delay);
-    let reason = match std::error::Error::source(status) {
+    let reason = match Error::source(status) {
         Some(cause) => format!(
             "cannot send to {}: {}",
             place(endpoint),
-            clean(&causes(cause))
+            clean(&unsent(cause, endpoint))
         ),
         None => format!(
             "the receiver answered {:?}: {}",
@@ -156,7 +158,7 @@ pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Delivery {
         Code::ResourceExhausted => after.is_some(),
         _ => {
             let broke_off = |text| status.message().starts_with(text);
-            std::error::Error::source(status).is_some() || BROKEN_OFF.into_iter().any(broke_off)
+            Error::source(status).is_some() || BROKEN_OFF.into_iter().any(broke_off)
         }
     };
     if temporary {
@@ -167,6 +169,20 @@ pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Delivery {
     } else {
         Delivery::Refused { reason }
     }
+}
+
+/// Why a request could not be sent.
+fn unsent(cause: &(dyn Error + 'static), endpoint: &Endpoint) -> String {
+    if let Some(fault) = HandshakeFault::of(cause) {
+        return fault.of_exporter(&innermost(cause));
+    }
+    let causes = causes(cause);
+    let is_plain = endpoint.uri().scheme_str() == Some("http");
+    // What TLS answers is no frame of HTTP/2.
+    if is_plain && causes.contains("http2 error") {
+        return format!("{causes}{TO_DO}{SAY_HTTPS}");
+    }
+    causes
 }
 
 /// Host and port, without the user that may stand before them.

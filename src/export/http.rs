@@ -12,8 +12,9 @@ use super::settings::Secret;
 use super::tls::Tls;
 use super::{REPLY_BYTES_MAX, SEND_TIMEOUT};
 use crate::files::Fault;
+use crate::handshake::{HandshakeFault, SAY_HTTPS, TO_DO};
 use crate::render::text::clean;
-use crate::telemetry::causes;
+use crate::telemetry::{causes, innermost};
 
 /// How much of a refusal's text is quoted, in characters.
 const QUOTE_CHARS_MAX: usize = 200;
@@ -107,8 +108,16 @@ pub(super) fn unsent(error: reqwest::Error) -> String {
             url.port_or_known_default()?
         ))
     };
+    let is_plain = error.url().is_some_and(|url| url.scheme() == "http");
     let host = error.url().and_then(host).unwrap_or_default();
-    format!("cannot post to {host}: {}", causes(&error.without_url()))
+    let error = error.without_url();
+    let broke = !error.is_connect() && !error.is_timeout();
+    let why = match HandshakeFault::of(&error) {
+        Some(fault) => fault.of_exporter(&innermost(&error)),
+        None if is_plain && broke => format!("{}{TO_DO}{SAY_HTTPS}", causes(&error)),
+        None => causes(&error),
+    };
+    format!("cannot post to {host}: {why}")
 }
 
 /// The headers that settings name, whose values are secrets.

@@ -15,6 +15,7 @@ use super::given_up::{GivenUp, Item};
 use super::retry::{Attempts, Tried};
 use super::settings::{Kind, Retry};
 use super::{Delivery, Exporter, caught, shortened};
+use crate::handshake::TO_DO;
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 use crate::telemetry::{Throttle, spans};
@@ -275,12 +276,17 @@ impl Outbox {
         if is_told {
             self.failure_told = Some(reason.clone());
             self.trouble_told = true;
+            let look = if reason.contains(TO_DO) {
+                ""
+            } else {
+                ": look whether the receiver is there and takes them"
+            };
             let wait = next.map(|next| next.saturating_duration_since(Instant::now()));
             tracing::warn!(
                 exporter = self.exporter.name(),
                 reason,
                 next_attempt_seconds = wait.map(|wait| wait.as_secs_f32().ceil() as u64),
-                "alerts cannot be delivered; they are kept and sent again: look whether the receiver is there and takes them"
+                "alerts cannot be delivered; they are kept and sent again{look}"
             );
         }
         self.exporter

@@ -445,6 +445,48 @@ fn an_authority_is_no_server() {
     );
 }
 
+/// Given certificates that have ended, the daemon's or the client's, what is said is to renew it, with the day when it ended, and
+/// not to name another authority. Who names files of certificates asks over TLS without saying so.
+#[test]
+fn a_certificate_that_has_ended_is_to_be_renewed() {
+    let path = |name: &str| fixture(name).to_string_lossy().into_owned();
+    let serving = |name: &str, more: &str| {
+        let (certificate, key) = (path(&format!("{name}.crt")), path(&format!("{name}.key")));
+        format!("service: {{api: {{tls: {{cert_file: {certificate}, key_file: {key}{more}}}}}}}\n")
+    };
+    let asked = |arguments: &[&str]| {
+        let output = eddy().arg("runs").args(arguments).output();
+        let output = output.expect("the program starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), said)
+    };
+    let (_directory, ended) = configured(&serving("expired", ""));
+    let api = format!("localhost:{}", ended.api.port());
+    let (is_answered, said) = asked(&["--api", &api, "--ca-file", &path("expired.crt")]);
+    assert!(!is_answered && !said.contains("--ca-file"), "{said}");
+    let expected = "ended at 2026-01-01T00:00:00Z: renew it at the daemon";
+    assert!(said.contains(expected), "{said}");
+
+    let (_directory, good) = configured(&serving("server", ""));
+    let api = format!("localhost:{}", good.api.port());
+    let (is_answered, said) = asked(&["--api", &api, "--ca-file", &path("ca.crt")]);
+    assert!(is_answered, "{said}");
+
+    let more = format!(", client_ca_file: {}", path("expired.crt"));
+    let (_directory, asking) = configured(&serving("server", &more));
+    let api = format!("localhost:{}", asking.api.port());
+    let (ca, shown, key) = (path("ca.crt"), path("expired.crt"), path("expired.key"));
+    let shown = ["--cert-file", &shown, "--key-file", &key];
+    let arguments = [&["--api", &api, "--ca-file", &ca][..], &shown].concat();
+    // The end of the connection may come before the reason.
+    let is_told = (0..10).any(|_| {
+        let (is_answered, said) = asked(&arguments);
+        assert!(!is_answered, "{said}");
+        said.contains("expired.crt, which has ended: renew it")
+    });
+    assert!(is_told);
+}
+
 /// Given receivers behind the daemon with certificates of an authority that this machine does not trust, what is passed on
 /// gets there where the settings name the authority, over gRPC and over HTTP.
 #[test]
@@ -510,6 +552,11 @@ fn a_certificate_that_ended_is_warned_of() {
         "{}",
         said()
     );
+    // By the listener, of which several may have the same.
+    for told in [&*told, &said()] {
+        let listener = "receivers.otlp.protocols.grpc";
+        assert!(told.contains(listener), "{told}");
+    }
     assert!(
         said().contains("not_after=2026-01-01T00:00:00Z"),
         "{}",
@@ -552,11 +599,6 @@ async fn over_http(daemon: &Daemon, name: &str) -> bool {
     let sent = client
         .post(format!(
             "https://localhost:{}/v1/traces",
-    // By the listener, of which several may have the same.
-    for told in [&*told, &said()] {
-        let listener = "receivers.otlp.protocols.grpc";
-        assert!(told.contains(listener), "{told}");
-    }
             daemon.http.port()
         ))
         .header("content-type", "application/x-protobuf")
@@ -701,9 +743,13 @@ fn a_webhook_without_a_good_certificate_gets_nothing() {
         .await;
         until(async || {
             let said = daemon.stderr.lock().expect("whole").clone();
-            said.lines()
-                .any(|line| line.contains("cannot be delivered") && line.contains("webhook"))
-                .then_some(())
+            let failed = said
+                .lines()
+                .find(|line| line.contains("cannot be delivered") && line.contains("webhook"))?;
+            let remedy = "to do: name a file with that of its authority in `tls.ca_file`";
+            assert!(failed.contains(remedy), "{failed}");
+            assert!(!failed.contains("look whether"), "{failed}");
+            Some(())
         })
         .await;
     });

@@ -10,6 +10,7 @@ use super::{ARRIVES_WITHIN, Check};
 use crate::cli::failure::Failure;
 use crate::export::forward;
 use crate::export::{Compression, ForwardProtocol, ForwardSettings, TlsFiles};
+use crate::handshake::{CA_FILE, OWN_FILES, TO_DO};
 use crate::listener::UNAUTHENTICATED;
 use crate::otlp::Signal;
 use crate::render::text::clean;
@@ -306,6 +307,13 @@ impl Sender {
             return "Agents name it by OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN, and this command takes it from there."
                 .to_owned();
         }
+        if let Some((_, advice)) = why.split_once(TO_DO) {
+            // An exporter's files, which variables name here.
+            let advice = advice.replace(CA_FILE, "OTEL_EXPORTER_OTLP_CERTIFICATE");
+            let own = "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY";
+            let advice = advice.replace(OWN_FILES, own);
+            return format!("To do: {advice}.");
+        }
         let mut advice =
             "Is a daemon there, and is that its address for this protocol? It says its addresses when it starts.".to_owned();
         if self.settings.endpoint.starts_with("https:") {
@@ -331,7 +339,10 @@ impl Sender {
         match (sent, there) {
             (Err(why), _) => Check::failed(
                 name,
-                format!("{place} did not take a span: {}", clean(why)),
+                format!(
+                    "{place} did not take a span: {}",
+                    clean(why.split(TO_DO).next().unwrap_or(why))
+                ),
                 self.advice(why),
             ),
             (Ok(()), Some(false)) => Check::failed(

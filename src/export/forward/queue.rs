@@ -17,6 +17,7 @@ use crate::export::given_up::{GivenUp, Item};
 use crate::export::retry::Attempts;
 use crate::export::settings::{ForwardSettings, Retry, SettingsError};
 use crate::export::{Delivery, shortened};
+use crate::handshake::TO_DO;
 use crate::otlp::Signal;
 use crate::telemetry::Throttle;
 
@@ -244,11 +245,16 @@ impl Record {
         let queued = trouble.progress.queued;
         if trouble.kept_logged.is_due() {
             drop(trouble);
+            let look = if reason.contains(TO_DO) {
+                ""
+            } else {
+                ": look whether the backend is there and takes it"
+            };
             tracing::warn!(
                 exporter = self.name,
                 reason,
                 queued,
-                "a request could not be passed on; it waits and is sent again: look whether the backend is there and takes it"
+                "a request could not be passed on; it waits and is sent again{look}"
             );
         }
     }
