@@ -24,6 +24,8 @@ pub(super) enum Item {
     Dropped,
     /// The same that the upstream refused, or did not take in time.
     Requests,
+    /// The same that still wait when Eddy stops.
+    LeftBehind,
     /// Spans, log records and data points of requests that the upstream took.
     LeftOut,
 }
@@ -104,7 +106,14 @@ impl GivenUp {
                     exporter,
                     requests = lost,
                     reason,
-                    "requests could not be passed on and are given up: look what the backend has against them"
+                    "requests could not be passed on and are given up: look whether the backend is there, and what it has against them"
+                ),
+                Item::LeftBehind => tracing::error!(
+                    exporter,
+                    requests = lost,
+                    reason,
+                    "requests are not passed on, since Eddy stops and they wait in memory alone; the last attempt failed, and the \
+                     backend does not get them"
                 ),
                 Item::LeftOut => tracing::error!(
                     exporter,

@@ -165,7 +165,7 @@ impl Senders {
                 Delivery::Later { reason, after } => (reason, after),
             };
             let Some(wait) = attempts.next_wait(after).filter(|_| !last_attempt) else {
-                return self.record.lost(&reason, |progress| progress.given_up += 1);
+                return self.record.given_up(&reason, last_attempt);
             };
             self.record.kept(&reason);
             // Ended early by the order to leave, the wait is followed by the last attempt.
@@ -194,11 +194,14 @@ struct Losses {
     dropped: GivenUp,
     requests: GivenUp,
     left_out: GivenUp,
+    left_behind: GivenUp,
 }
 
 impl Losses {
     fn tell(&mut self, tell: fn(&mut GivenUp)) {
-        for kind in [&mut self.dropped, &mut self.requests, &mut self.left_out] {
+        let kinds = [&mut self.dropped, &mut self.requests];
+        let others = [&mut self.left_out, &mut self.left_behind];
+        for kind in kinds.into_iter().chain(others) {
             tell(kind);
         }
     }
@@ -210,6 +213,7 @@ impl Record {
             dropped: GivenUp::new(&name, Item::Dropped),
             requests: GivenUp::new(&name, Item::Requests),
             left_out: GivenUp::new(&name, Item::LeftOut),
+            left_behind: GivenUp::new(&name, Item::LeftBehind),
         };
         Self {
             name,
@@ -265,6 +269,17 @@ impl Record {
         self.losses().requests.add(1, reason);
     }
 
+    /// Counts a request that is tried no more: its time is over, or Eddy stops, which is no fault of the upstream's.
+    fn given_up(&self, reason: &str, is_leaving: bool) {
+        let reason = self.failed(reason, |progress| progress.given_up += 1);
+        let mut losses = self.losses();
+        if is_leaving {
+            losses.left_behind.add(1, reason);
+        } else {
+            losses.requests.add(1, reason);
+        }
+    }
+
     /// Counts what the upstream left out of a request that it took.
     fn left_out(&self, items: u64, reason: &str) {
         let reason = self.failed(reason, |progress| progress.items_refused += items);
@@ -301,6 +316,7 @@ mod tests {
             record.lost("it is too large", |progress| progress.refused += 1);
             record.dropped();
             record.left_out(5, "it is old");
+            record.given_up("it is away", true);
         }
         record.losses().tell(GivenUp::tell);
         let lines = log.lines();
@@ -312,6 +328,7 @@ mod tests {
         assert_eq!(told("sent again", "queued"), [0], "{lines:?}");
         assert_eq!(told("given up", "requests"), [1, 2], "{lines:?}");
         assert_eq!(told("misses them", "dropped"), [1, 2], "{lines:?}");
+        assert_eq!(told("since Eddy stops", "requests"), [1, 2], "{lines:?}");
         assert_eq!(told("but for some items", "items"), [5, 10], "{lines:?}");
     }
 }
