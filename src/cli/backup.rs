@@ -12,7 +12,7 @@ use super::failure::{Failure, answer, remark};
 use super::{FileArgs, data_dir_flag};
 use crate::config::{self, Sources};
 use crate::daemon::TENANTS;
-use crate::render::text::counted;
+use crate::render::text::{counted, shell_word};
 use crate::store::{self, Copied, StoreError};
 
 #[derive(Debug, Args)]
@@ -40,7 +40,8 @@ pub(crate) struct RestoreArgs {
 pub(super) fn backup(args: &BackupArgs) -> Result<(), Failure> {
     let data_dir = data_dir(&args.file, args.data_dir.as_ref())?;
     let missing = "`--data-dir` or the file of `--config` has to name the daemon's own directory";
-    let copied = copy(&data_dir, &args.to, missing)?;
+    let damaged = "its daemon mends it at its next start, or with its next snapshot (`service.snapshot_interval`); make the copy then";
+    let copied = copy(&data_dir, &args.to, missing, damaged)?;
     if copied.iter().all(|(_, copied)| copied.is_of_nothing()) {
         remark(format_args!(
             "warning: there was nothing in {} to be saved, so that this is a copy of nothing; {missing}",
@@ -53,7 +54,12 @@ pub(super) fn backup(args: &BackupArgs) -> Result<(), Failure> {
 pub(super) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
     let data_dir = data_dir(&args.file, args.data_dir.as_ref())?;
     let missing = "name a directory that `eddy backup` has made";
-    let copied = copy(&args.from, &data_dir, missing)?;
+    let damaged = format!(
+        "a daemon that is started on the copy itself recovers the rest and says what is lost: \
+         `eddy serve --data-dir {}`",
+        shell_word(&args.from.to_string_lossy())
+    );
+    let copied = copy(&args.from, &data_dir, missing, &damaged)?;
     told("restored", &args.from, &copied, &data_dir)
 }
 
@@ -66,8 +72,13 @@ fn data_dir(file: &FileArgs, data_dir: Option<&String>) -> Result<PathBuf, Failu
 }
 
 /// Copies the store of the default tenant, and those of all others, but for those that have nothing yet. Where there is no
-/// store at all, `missing` says what to do.
-fn copy(from: &Path, to: &Path, missing: &str) -> Result<Vec<(String, Copied)>, Failure> {
+/// store at all, `missing` says what to do, and where one has a gap, `damaged`.
+fn copy(
+    from: &Path,
+    to: &Path,
+    missing: &str,
+    damaged: &str,
+) -> Result<Vec<(String, Copied)>, Failure> {
     if is_within(to, from) {
         return Err(Failure::Other(format!(
             "`{}` is in `{}`, of which it is to be a copy; choose a directory outside of it",
@@ -87,6 +98,11 @@ fn copy(from: &Path, to: &Path, missing: &str) -> Result<Vec<(String, Copied)>, 
             if path == from && source.kind() == ErrorKind::NotFound =>
         {
             Failure::Other(format!("{error}; {missing}"))
+        }
+        StoreError::Io { path, source, .. }
+            if path.starts_with(from) && source.kind() == ErrorKind::InvalidData =>
+        {
+            Failure::Other(format!("{error}; {damaged}"))
         }
         _ => Failure::Other(error.to_string()),
     })?;

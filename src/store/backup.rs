@@ -128,7 +128,11 @@ fn copy_store(from: &Path, to: &Path) -> Result<Copied, StoreError> {
         }
         copied = copy_once(from, to);
     }
-    let copied = copied.map_err(|error| StoreError::io("cannot copy to", to, error))?;
+    let copied = copied.map_err(|error| match error.kind() {
+        // What lies there is at fault, and not where it is to go.
+        io::ErrorKind::InvalidData => StoreError::io("cannot copy", from, error),
+        _ => StoreError::io("cannot copy to", to, error),
+    })?;
     open::say_format(to)?;
     Ok(copied)
 }

@@ -741,6 +741,43 @@ fn a_copy_of_nothing_is_told() {
     assert_eq!(save(&second), "");
 }
 
+/// Given a copy in which a part of the journal is damaged and that no snapshot bridges, restoring it names the copy, and how the
+/// rest is recovered: a daemon that is started on it tells what is lost and has the rest.
+#[test]
+fn a_damaged_copy_says_how_to_recover() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [data, copy, restored] =
+        ["data", "copy", "restored"].map(|name| directory.path().join(name));
+    let daemon = Daemon::start(&data);
+    let runtime = runtime();
+    let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+    for run in 0..20 {
+        runtime
+            .block_on(sender.traces(calls(run, 0, 4)))
+            .expect("taken");
+    }
+    let of = "--data-dir".as_ref();
+    done(&["backup".as_ref(), &copy, of, &data]);
+    let _ = fs::remove_dir_all(copy.join("snapshots"));
+    let mut files = fs::read_dir(copy.join("store/journal")).expect("there is one");
+    let file = files.next().expect("a file").expect("readable").path();
+    let mut bytes = fs::read(&file).expect("readable");
+    let end = bytes.iter().rposition(|byte| *byte != 0);
+    bytes[end.expect("something") / 2] ^= 0xff;
+    fs::write(&file, &bytes).expect("written");
+    let mut restore = eddy();
+    restore.arg("restore").arg(&copy).arg(of).arg(&restored);
+    let output = restore.output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let remedy = format!("eddy serve --data-dir {}", copy.display());
+    assert!(said.contains(&remedy), "{said}");
+    assert!(!said.contains(&*restored.to_string_lossy()), "{said}");
+    let other = Daemon::start(&copy);
+    let runs = other.runs().len();
+    assert!((10..20).contains(&runs), "{runs}");
+}
+
 /// Given copies that cannot be made, it is said why: none is made within the data directory itself, and none of nothing. Of a
 /// damaged snapshot it is said that there is one.
 #[test]
