@@ -40,6 +40,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod unreadable;
 mod values;
 mod wrong;
 

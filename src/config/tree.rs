@@ -10,14 +10,15 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde_saphyr::{DuplicateKeyPolicy, Location, Spanned};
 
-use super::mistake::{Mistake, Mistakes, Place, shown};
+use super::mistake::{Mistake, Mistakes, Place};
+use super::unreadable::broken;
 
 /// Deepest nesting of a file. A right one has about ten levels, and each takes some ten kilobytes of a stack that may be no
 /// larger than two megabytes.
-const DEPTH_MAX: usize = 24;
+pub(super) const DEPTH_MAX: usize = 24;
 
 /// Most values in a file, those that aliases repeat included. The reference has some hundred.
-const NODES_MAX: usize = 10_000;
+pub(super) const NODES_MAX: usize = 10_000;
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
@@ -80,7 +81,7 @@ impl Node {
             }
             Ok(None) => Self::empty(whole),
             Err(error) => {
-                mistakes.0.push(broken(&error, &source));
+                mistakes.0.push(broken(&error, text, &source));
                 Self::empty(whole)
             }
         }
@@ -312,35 +313,7 @@ pub(super) fn joined(path: &str, key: &str) -> String {
     format!("{path}.{key}")
 }
 
-fn broken(error: &serde_saphyr::Error, source: &Arc<str>) -> Mistake {
-    let text = error.to_string();
-    // The parser repeats the place at the end of its message.
-    let text = text.split(" at line ").next().unwrap_or_default();
-    let text = if text.starts_with("budget breached") {
-        format!(
-            "it is larger than any configuration: {NODES_MAX} values at most, nested {DEPTH_MAX} deep"
-        )
-    } else if text.starts_with("non-finite float") {
-        "a number is larger than any may be, or is none (`.nan`)".to_owned()
-    } else if text.starts_with("multiple YAML documents") {
-        "a configuration is one document: leave out this `---` and what follows it".to_owned()
-    } else if text.starts_with("alias references unknown anchor") {
-        "what begins with `*` is an alias; a pattern goes in quotes, as in `\"*_poll\"`".to_owned()
-    } else if text.starts_with("cannot deserialize null into string") {
-        "a key is missing before `:`".to_owned()
-    } else {
-        shown(text)
-    };
-    let mut place = place(error.location().unwrap_or(Location::UNKNOWN));
-    place.source = Some(Arc::clone(source));
-    Mistake {
-        place,
-        key: String::new(),
-        text: format!("not readable as YAML: {text}"),
-    }
-}
-
-fn place(location: Location) -> Place {
+pub(super) fn place(location: Location) -> Place {
     Place {
         source: None,
         line: u32::try_from(location.line()).unwrap_or(0),

@@ -684,6 +684,12 @@ fn what_cannot_be_read_is_named() {
         ],
     );
     check(
+        "service: {data_dir: ${env:HOME}}\n",
+        &[
+            "1:22: not readable as YAML: while parsing a flow mapping, did not find expected ',' or '}'; within `{…}` or `[…]`, `${env:NAME}` goes in quotes: `\"${env:NAME}\"`",
+        ],
+    );
+    check(
         "service:\n\tapi: {}",
         &["2:2: not readable as YAML: tabs disallowed"],
     );
