@@ -117,7 +117,7 @@ fn error_in(object: &str, arguments: &str) -> Option<Failure> {
     if is_error {
         return Some(failure(""));
     }
-    let error = member(object, &["error"])?;
+    let error = ERRORS.iter().find_map(|key| member(object, &[key]))?;
     let fails =
         tells_error(error) && !is_beside_result(object) && !tells_of_thing(object, arguments);
     fails.then(|| failure_of_call(&unquote(error), arguments))
@@ -144,8 +144,11 @@ fn cell_error(result: &str) -> Option<&'static str> {
     known.copied().filter(|_| is_alone && !is_row)
 }
 
-/// How the names of members end that tell of an error.
-static ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("rror\""));
+/// Members that tell of an error, as English, Portuguese and Italian services name them.
+const ERRORS: [&str; 3] = ["error", "erro", "errore"];
+
+/// What the names of members have that tell of an error.
+static ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("rro"));
 
 /// A failure without words takes the result's, which is then all that was said to these arguments.
 pub(crate) fn told_by_result(error: Failure, result: Option<&str>, arguments: &str) -> Failure {
@@ -157,7 +160,19 @@ pub(crate) fn told_by_result(error: Failure, result: Option<&str>, arguments: &s
 
 #[cfg(test)]
 mod tests {
-    use super::cell_error;
+    use super::{cell_error, failure_of};
+
+    /// Given an object that tells of an error by its name in another language, it failed, unless it says that there was none.
+    #[test]
+    fn errors_abroad_fail() {
+        let fails = |result: &str| failure_of(None, Some(result), "{}").is_some();
+        assert!(fails(r#"{"erro": true}"#));
+        assert!(fails(r#"{"erro": "true"}"#));
+        assert!(fails(r#"{"errore": "sconosciuto", "codice": 7}"#));
+        assert!(!fails(r#"{"erro": false, "cep": "01001-000"}"#));
+        assert!(!fails(r#"{"erro": "", "itens": []}"#));
+        assert!(!fails(r#"{"tomorrow": "sunny"}"#));
+    }
 
     /// Given a cell that was read alone and shows an error, that is a failure; in a row it is one value of many.
     #[test]
