@@ -3,7 +3,9 @@
 //! Every piece is paid for from the budget as it arrives and as it is decompressed, and both the body and what becomes of
 //! it are bounded by the size limit, so that a body that unfolds to a thousand times its size is given up at the limit.
 
-use std::io::{self, BufRead, Read};
+use std::error::Error;
+use std::io::{self, BufRead, ErrorKind, Read};
+use std::iter;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -160,10 +162,8 @@ impl Arriving<'_> {
                 self.whole.is_over = true;
                 break;
             };
-            let broken =
-                |error| Refused::Invalid(format!("the body broke off: {}", innermost(&error)));
             // Trailers tell nothing that OTLP knows.
-            let Ok(piece) = frame.map_err(broken)?.into_data() else {
+            let Ok(piece) = frame.map_err(|error| broken_off(&error))?.into_data() else {
                 continue;
             };
             // A sender that does not know yet that a piece is the last one says so with an empty one behind it.
@@ -177,6 +177,19 @@ impl Arriving<'_> {
         }
         Ok(())
     }
+}
+
+/// Why a body did not come to its end: its bytes are no body, or its sender is not there any more.
+fn broken_off(error: &(dyn Error + 'static)) -> Refused {
+    let mut causes = iter::successors(Some(error), |&cause| cause.source());
+    let is_garbled = causes.any(|cause| {
+        let kind = cause.downcast_ref().map(io::Error::kind);
+        matches!(kind, Some(ErrorKind::InvalidInput | ErrorKind::InvalidData))
+    });
+    if is_garbled {
+        return Refused::Invalid(format!("the body broke off: {}", innermost(error)));
+    }
+    Refused::Left
 }
 
 /// The pieces of a body. One that comes in one piece stays where it is.

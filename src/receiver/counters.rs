@@ -34,7 +34,8 @@ pub struct Counters {
     pub requests_busy: Counter,
     /// Requests refused because they showed no token that is known.
     pub requests_unauthenticated: Counter,
-    /// Requests whose sender went away before the answer: nobody was told what became of them, and all of them may be taken.
+    /// Requests whose sender went away before the answer: nobody was told what became of them, and all of them may be taken if they
+    /// had come whole.
     pub requests_left: Counter,
     /// Times that nothing more was read from a connection until there was room.
     pub pauses: Counter,

@@ -211,6 +211,7 @@ pub(super) fn status(refused: &Refused) -> Status {
             Code::InvalidArgument,
             ErrorDetails::with_bad_request_violation("request", &text),
         ),
+        Refused::Left => return Status::cancelled(text),
         Refused::TooLarge { .. } => return Status::resource_exhausted(text),
         Refused::Busy { retry_after, .. } => (
             Code::Unavailable,

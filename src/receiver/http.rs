@@ -191,7 +191,7 @@ fn json_reply(signal: Signal, accepted: &Accepted) -> serde_json::Value {
 
 fn refusal(format: Format, refused: &Refused) -> Response {
     let http_status = match refused {
-        Refused::Invalid(_) => StatusCode::BAD_REQUEST,
+        Refused::Invalid(_) | Refused::Left => StatusCode::BAD_REQUEST,
         Refused::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
         Refused::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
     };

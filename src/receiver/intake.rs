@@ -280,6 +280,7 @@ impl Intake {
     pub(super) fn count_refused(&self, refused: &Refused) {
         match refused {
             Refused::Invalid(_) => self.counters().requests_invalid.add(1),
+            Refused::Left => self.counters().requests_left.add(1),
             Refused::TooLarge { .. } => self.counters().requests_too_large.add(1),
             Refused::Busy { .. } => self.counters().requests_busy.add(1),
         }

@@ -31,6 +31,9 @@ pub enum Refused {
     /// It cannot be decoded, or nothing in it can be used; never to be sent again.
     #[error("{0}")]
     Invalid(String),
+    /// Its sender went away before all of it had come, and hears nothing.
+    #[error("the request broke off before its end")]
+    Left,
     /// It is larger than allowed; never to be sent again.
     #[error("the request is larger than {bytes_max} bytes")]
     TooLarge {

@@ -346,6 +346,33 @@ async fn a_broken_body_is_told_of_in_words() {
     shutdown.cancel();
 }
 
+/// Given a sender that goes away in the midst of a body, however its length is told, its request counts as left and not as invalid.
+#[tokio::test]
+async fn who_goes_away_in_the_midst_of_a_body_is_counted() {
+    for head in [
+        "content-length: 4096\r\n\r\n{",
+        "transfer-encoding: chunked\r\n\r\n1\r\n{\r\n",
+    ] {
+        let intake = Intake::fake(1 << 20, |_| Ok(()));
+        let (address, shutdown, _serving) = listening_for(Protocol::Http, intake.clone()).await;
+        let mut socket = TcpStream::connect(address).await.expect("it listens");
+        let request = format!(
+            "POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{head}"
+        );
+        let written = socket.write_all(request.as_bytes()).await;
+        written.expect("it is taken");
+        drop(socket);
+        let counted = async {
+            while intake.counters().requests_left.value() == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, counted).await.expect("it is counted");
+        assert_eq!(intake.counters().requests_invalid.value(), 0);
+        shutdown.cancel();
+    }
+}
+
 /// Given a request that was refused for want of room, nothing more is read from its connection until there is some, over either
 /// protocol; then what has come meanwhile is taken, without having been refused.
 #[tokio::test]
