@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::{self, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -669,13 +669,9 @@ fn a_backup_is_restored() {
     }
 }
 
-/// Given a copy without a snapshot, and its journal cut in the middle, restoring it fails and says so; what is served of it says
-/// how much is lost.
-#[test]
-fn a_copy_that_was_cut_is_told() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let [data, copy, restored] =
-        ["data", "copy", "restored"].map(|name| directory.path().join(name));
+/// A daemon with twenty runs, a copy of its directory without a snapshot, and the journal's file in that.
+fn copied_without_snapshot(directory: &Path) -> (Daemon, PathBuf, PathBuf) {
+    let [data, copy] = ["data", "copy"].map(|name| directory.join(name));
     let daemon = Daemon::start(&data);
     let runtime = runtime();
     let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
@@ -688,6 +684,16 @@ fn a_copy_that_was_cut_is_told() {
     let _ = fs::remove_dir_all(copy.join("snapshots"));
     let mut files = fs::read_dir(copy.join("store/journal")).expect("there is one");
     let file = files.next().expect("a file").expect("readable").path();
+    (daemon, copy, file)
+}
+
+/// Given a copy without a snapshot, and its journal cut in the middle, restoring it fails and says so; what is served of it says
+/// how much is lost.
+#[test]
+fn a_copy_that_was_cut_is_told() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (_daemon, copy, file) = copied_without_snapshot(directory.path());
+    let restored = directory.path().join("restored");
     let bytes = fs::read(&file).expect("readable");
     let end = bytes
         .iter()
@@ -746,27 +752,18 @@ fn a_copy_of_nothing_is_told() {
 #[test]
 fn a_damaged_copy_says_how_to_recover() {
     let directory = tempfile::tempdir().expect("a directory");
-    let [data, copy, restored] =
-        ["data", "copy", "restored"].map(|name| directory.path().join(name));
-    let daemon = Daemon::start(&data);
-    let runtime = runtime();
-    let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
-    for run in 0..20 {
-        runtime
-            .block_on(sender.traces(calls(run, 0, 4)))
-            .expect("taken");
-    }
-    let of = "--data-dir".as_ref();
-    done(&["backup".as_ref(), &copy, of, &data]);
-    let _ = fs::remove_dir_all(copy.join("snapshots"));
-    let mut files = fs::read_dir(copy.join("store/journal")).expect("there is one");
-    let file = files.next().expect("a file").expect("readable").path();
+    let (_daemon, copy, file) = copied_without_snapshot(directory.path());
+    let restored = directory.path().join("restored");
     let mut bytes = fs::read(&file).expect("readable");
     let end = bytes.iter().rposition(|byte| *byte != 0);
     bytes[end.expect("something") / 2] ^= 0xff;
     fs::write(&file, &bytes).expect("written");
     let mut restore = eddy();
-    restore.arg("restore").arg(&copy).arg(of).arg(&restored);
+    restore
+        .arg("restore")
+        .arg(&copy)
+        .arg("--data-dir")
+        .arg(&restored);
     let output = restore.output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");

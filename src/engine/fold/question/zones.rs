@@ -13,10 +13,13 @@ const ZONES: [&str; 2] = ["timezone", "tz"];
 /// How two questions stand to each other of which both name a zone in whose times they are to be answered: as they do without
 /// it. Others ask for something else each, and so may those that hide what they ask for.
 pub(super) fn relation_but_for_zones(left: &str, right: &str) -> Relation {
-    match (without_zone(left), without_zone(right)) {
-        (Some(left), Some(right)) if left == right && !left.contains(HIDDEN) => Relation::Reworded,
-        (Some(left), Some(right)) => relation(&left, &right),
-        _ => Relation::Other,
+    let Some(left) = without_zone(left) else {
+        return Relation::Other;
+    };
+    match without_zone(right) {
+        Some(right) if left == right && !left.contains(HIDDEN) => Relation::Reworded,
+        Some(right) => relation(&left, &right),
+        None => Relation::Other,
     }
 }
 
