@@ -3,6 +3,7 @@
 //! hexadecimal, costs are US dollars.
 
 mod explanation;
+mod place;
 mod verdict;
 
 use std::time::{Duration, UNIX_EPOCH};
@@ -16,6 +17,7 @@ use crate::engine::warning::Warning;
 use crate::store::alert::Alert;
 
 pub use explanation::{ExplanationJson, ShownJson, SilenceJson};
+pub use place::{NoPlace, Place};
 pub use verdict::VerdictJson;
 
 /// A run.
@@ -124,7 +126,7 @@ pub struct WarningJson {
 /// An alert, one a line in `eddy tail --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AlertJson {
-    /// Its place in the log of alerts; give it back to go on after it.
+    /// Its place in the log of alerts; give it back, best with `at` ([`Place`]), to go on after it.
     pub cursor: u64,
     /// When it was committed.
     pub at: Option<String>,

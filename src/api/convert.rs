@@ -16,7 +16,7 @@ use crate::json::{DATE_NS_MIN, dollars, hex_id, hex_span};
 use crate::shard::guard::GuardAnswer;
 use crate::store::alert::Alert;
 
-const NANOS_PER_MILLI: u64 = 1_000_000;
+pub(super) const NANOS_PER_MILLI: u64 = 1_000_000;
 
 impl From<&RunView> for v1::Run {
     fn from(run: &RunView) -> Self {

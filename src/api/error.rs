@@ -13,6 +13,8 @@ use serde_json::json;
 use tonic::Code;
 use tonic_types::{ErrorDetails, StatusExt};
 
+use crate::json::Place;
+
 /// Why a question was not answered.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApiError {
@@ -38,6 +40,16 @@ pub(super) enum ApiError {
         asked: u64,
         /// The newest cursor.
         newest: u64,
+    },
+    /// The cursor is that of another alert here. Starting over helps.
+    #[error(
+        "cursor: {asked} is of another log of alerts, since {begins} is what lies there here: start over with 0, as the store may have been restored, or be another one"
+    )]
+    CursorElsewhere {
+        /// Where the client asked to begin.
+        asked: Place,
+        /// What is there.
+        begins: Place,
     },
     /// There is no such run.
     #[error(
@@ -74,7 +86,7 @@ impl ApiError {
     fn code(&self) -> Code {
         match self {
             Self::Invalid { .. } => Code::InvalidArgument,
-            Self::CursorAhead { .. } => Code::OutOfRange,
+            Self::CursorAhead { .. } | Self::CursorElsewhere { .. } => Code::OutOfRange,
             Self::NoRun(_) | Self::NoWarning { .. } => Code::NotFound,
             Self::StreamsTaken(_) => Code::ResourceExhausted,
             Self::Unavailable | Self::NotTakenIn => Code::Unavailable,
@@ -83,7 +95,9 @@ impl ApiError {
 
     fn http_status(&self) -> StatusCode {
         match self {
-            Self::Invalid { .. } | Self::CursorAhead { .. } => StatusCode::BAD_REQUEST,
+            Self::Invalid { .. } | Self::CursorAhead { .. } | Self::CursorElsewhere { .. } => {
+                StatusCode::BAD_REQUEST
+            }
             Self::NoRun(_) | Self::NoWarning { .. } => StatusCode::NOT_FOUND,
             Self::StreamsTaken(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable | Self::NotTakenIn => StatusCode::SERVICE_UNAVAILABLE,
@@ -97,7 +111,7 @@ impl From<ApiError> for tonic::Status {
         match &error {
             ApiError::Unavailable | ApiError::NotTakenIn => return busy(error.to_string()),
             // The same under the name that it has there.
-            ApiError::CursorAhead { .. } => {
+            ApiError::CursorAhead { .. } | ApiError::CursorElsewhere { .. } => {
                 return Self::with_error_details(error.code(), format!("after_{error}"), details);
             }
             ApiError::Invalid { field, problem } => {

@@ -24,7 +24,7 @@ use super::queries::{Api, page_size, unless_empty};
 use super::ready::note_of;
 use super::tail::{AlertFilter, TailItem};
 use super::{page, verdicts_http};
-use crate::json::{AlertJson, ExplanationJson, RunJson};
+use crate::json::{AlertJson, ExplanationJson, NoPlace, Place, RunJson};
 use crate::listener::is_grpc;
 use crate::shard::RunFilter;
 use crate::telemetry;
@@ -121,7 +121,7 @@ async fn explain(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AlertsQuery {
-    cursor: Option<u64>,
+    cursor: Option<String>,
     #[serde(default)]
     min_severity: String,
     #[serde(default)]
@@ -138,32 +138,40 @@ async fn alerts(
         run_ids: unless_empty(&query.run_id).into_iter().collect(),
     };
     // An event source that reconnects asks with its first address again, so what it last saw goes before `cursor`.
-    let cursor = last_event_id(&headers)?.or(query.cursor);
-    let (begins_after, items) = api.tail(cursor, filter).await?;
+    let asked = query.cursor.map(|cursor| place("cursor", &cursor));
+    let asked = last_event_id(&headers)?.or(asked.transpose()?);
+    let (begins, items) = api.tail(asked, filter).await?;
     // Whoever is cut off before the first alert asks for what came since.
-    let begins = Event::default().id(begins_after.to_string());
+    let begins = Event::default().id(begins.to_string());
     let events = stream::iter([Ok(begins)]).chain(items.map(|item| item.map(event)));
     let keep_alive = KeepAlive::new().interval(api.settings.keep_alive);
     Ok(Sse::new(events).keep_alive(keep_alive).into_response())
 }
 
 fn event(item: TailItem) -> Event {
-    let (event, id, data) = match item {
+    let (event, place, data) = match item {
         TailItem::Alert(alert) => {
             let data = serde_json::to_string(&AlertJson::from(&*alert));
-            (Event::default(), alert.cursor, data)
+            let place = Place {
+                cursor: alert.cursor,
+                at_ms: Some(alert.at_ms),
+            };
+            (Event::default(), place, data)
         }
         TailItem::Lagged(lagged) => {
             let data = json!({ "missed": lagged.missed(), "from": lagged.from, "to": lagged.to });
             (
                 Event::default().event("lagged"),
-                lagged.to,
+                Place {
+                    cursor: lagged.to,
+                    at_ms: None,
+                },
                 Ok(data.to_string()),
             )
         }
     };
     event
-        .id(id.to_string())
+        .id(place.to_string())
         .data(data.expect("an alert has only text keys and numbers that JSON can show"))
 }
 
@@ -219,18 +227,13 @@ async fn wrong_method() -> Response {
     )
 }
 
-fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
-    let Some(value) = headers.get("last-event-id") else {
-        return Ok(None);
-    };
-    let cursor = value
-        .to_str()
-        .ok()
-        .and_then(|text| text.trim().parse().ok());
-    cursor.map(Some).ok_or_else(|| {
-        ApiError::invalid(
-            "Last-Event-ID",
-            "is not a cursor; give the id of an event as it came",
-        )
-    })
+fn last_event_id(headers: &HeaderMap) -> Result<Option<Place>, ApiError> {
+    let id = headers.get("last-event-id");
+    let text = id.map(|id| id.to_str().unwrap_or_default());
+    text.map(|text| place("Last-Event-ID", text)).transpose()
+}
+
+fn place(field: &'static str, text: &str) -> Result<Place, ApiError> {
+    let place: Result<Place, NoPlace> = text.trim().parse();
+    place.map_err(|no_place| ApiError::invalid(field, no_place.to_string()))
 }

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt};
+use prost_types::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Settings;
 use super::admission::REFUSED;
+use super::convert;
 use super::error::ApiError;
 use super::ready::Readiness;
 use super::tail::{AlertFilter, Start, Tail, TailItem};
 use super::token::Position;
 use crate::engine::RunView;
 use crate::engine::event::Text;
-use crate::json::{ExplanationJson, warning_id};
+use crate::json::{ExplanationJson, Place, warning_id};
 use crate::shard::router::bounded;
 use crate::shard::{PAGE_SIZE_MAX, RunFilter, Shards, TenantShards};
 use crate::store::StoreError;
@@ -121,20 +123,20 @@ impl Api {
         Ok(changes.take_until(self.readiness.shutdown.clone().cancelled_owned()))
     }
 
-    /// The cursor after which the reader begins, and the alerts after it: those that there are, and those to come. A run may be
+    /// The place behind which the reader begins, and the alerts after it: those that there are, and those to come. A run may be
     /// named by one of its traces, as it is known now.
     pub(super) async fn tail(
         &self,
-        cursor: Option<u64>,
+        place: Option<Place>,
         mut filter: AlertFilter,
     ) -> Result<
         (
-            u64,
+            Place,
             impl Stream<Item = Result<TailItem, ApiError>> + Send + use<>,
         ),
         ApiError,
     > {
-        let start = Start::from_cursor(cursor);
+        let start = Start::from_place(place);
         for run_id in &mut filter.run_ids {
             *run_id = bounded(run_id);
         }
@@ -145,12 +147,12 @@ impl Api {
             filter.run_ids.push(run.run_id);
         }
         let shards = self.shards()?;
-        let tail = Tail::new(shards.store(), start, filter, self.settings.tail_lag_max)?;
-        let begins_after = tail.cursor();
+        let lag_max = self.settings.tail_lag_max;
+        let (tail, begins) = Tail::new(shards.store(), start, filter, lag_max).await?;
         let items = tail.into_stream(self.readiness.shutdown.clone(), self.stream_permit()?);
         let items = items.take_until(shards.abandoned().clone().cancelled_owned());
         let items = items.map(|item| item.map_err(|error| not_read(&error)));
-        Ok((begins_after, items))
+        Ok((begins, items))
     }
 
     /// The shards that know the answer.
@@ -191,6 +193,14 @@ pub(super) fn page_size(field: &'static str, asked: i64) -> Result<usize, ApiErr
             format!("{asked} is negative; give 1 to {PAGE_SIZE_MAX}, or 0 for {PAGE_SIZE}"),
         )),
     }
+}
+
+/// A time in nanoseconds since 1970 that a client gave in `field`.
+pub(super) fn time(field: &'static str, time: Option<&Timestamp>) -> Result<Option<u64>, ApiError> {
+    time.map(|time| {
+        convert::nanos(time).ok_or_else(|| ApiError::invalid(field, "nanos must be 0 to 999999999"))
+    })
+    .transpose()
 }
 
 /// What a filter asks for; nothing where it is left out.

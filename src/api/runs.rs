@@ -3,11 +3,10 @@
 use std::pin::Pin;
 
 use futures_util::{Stream, StreamExt};
-use prost_types::Timestamp;
 use tonic::{Request, Response, Status};
 
 use super::error::ApiError;
-use super::queries::{Api, page_size, unless_empty};
+use super::queries::{Api, page_size, time, unless_empty};
 use super::v1::run_service_server::RunService;
 use super::{convert, v1};
 use crate::engine::view;
@@ -73,11 +72,4 @@ fn status(number: i32) -> Result<view::Status, ApiError> {
             format!("{number} is not a status that can be asked for; RunStatus lists 1 to 5");
         ApiError::invalid("filter.statuses", problem)
     })
-}
-
-fn time(field: &'static str, time: Option<&Timestamp>) -> Result<Option<u64>, ApiError> {
-    time.map(|time| {
-        convert::nanos(time).ok_or_else(|| ApiError::invalid(field, "nanos must be 0 to 999999999"))
-    })
-    .transpose()
 }

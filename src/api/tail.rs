@@ -11,8 +11,10 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::error::ApiError;
+use super::queries::not_read;
 use crate::engine::event::Text;
 use crate::engine::warning::Severity;
+use crate::json::Place;
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError, WeakStore};
 
@@ -67,17 +69,17 @@ pub(super) enum Start {
     Now,
     /// With the oldest alert that is kept.
     Oldest,
-    /// After the alert with this cursor.
-    After(u64),
+    /// Behind an alert.
+    After(Place),
 }
 
 impl Start {
-    /// What a client means by a cursor that it gives or does not give.
-    pub(super) fn from_cursor(cursor: Option<u64>) -> Self {
-        match cursor {
+    /// What a client means by a place that it gives or does not give.
+    pub(super) fn from_place(place: Option<Place>) -> Self {
+        match place {
             None => Self::Now,
-            Some(0) => Self::Oldest,
-            Some(cursor) => Self::After(cursor),
+            Some(Place { cursor: 0, .. }) => Self::Oldest,
+            Some(place) => Self::After(place),
         }
     }
 }
@@ -97,36 +99,41 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// A reader that begins at `start`, and counts as lagging once it has caught up and is more than `lag_max` behind.
-    pub(super) fn new(
+    /// A reader that begins at `start`, and counts as lagging once it has caught up and is more than `lag_max` behind; and the
+    /// place where it begins.
+    pub(super) async fn new(
         store: &Store,
         start: Start,
         filter: AlertFilter,
         lag_max: u64,
-    ) -> Result<Self, ApiError> {
+    ) -> Result<(Self, Place), ApiError> {
         let mut published = store.published();
         let newest = *published.borrow_and_update();
         let cursor = match start {
             Start::Now => newest,
             Start::Oldest => store.first_cursor().saturating_sub(1).min(newest),
-            Start::After(asked) if asked > newest => {
+            Start::After(asked) if asked.cursor > newest => {
+                let asked = asked.cursor;
                 return Err(ApiError::CursorAhead { asked, newest });
             }
-            Start::After(asked) => asked,
+            Start::After(asked) => asked.cursor,
         };
-        Ok(Self {
+        let begins = place_at(store, cursor).await?;
+        if let Start::After(asked) = start
+            && let Some((asked_ms, at_ms)) = asked.at_ms.zip(begins.at_ms)
+            && asked_ms != at_ms
+        {
+            return Err(ApiError::CursorElsewhere { asked, begins });
+        }
+        let tail = Self {
             store: store.downgrade(),
             published,
             cursor,
             backlog_end: newest,
             lag_max,
             filter,
-        })
-    }
-
-    /// The cursor after which the reader goes on.
-    pub(super) fn cursor(&self) -> u64 {
-        self.cursor
+        };
+        Ok((tail, begins))
     }
 
     /// Everything that the reader gets until `shutdown` or the end of the store. `permit` is held as long as the stream.
@@ -205,4 +212,19 @@ impl Tail {
         self.cursor = to;
         Lagged { from, to }
     }
+}
+
+/// The place of a cursor, with the time of its alert as far as that is kept.
+async fn place_at(store: &Store, cursor: u64) -> Result<Place, ApiError> {
+    let before = cursor.checked_sub(1);
+    let next = match before {
+        None => Vec::new(),
+        Some(before) => store
+            .next_alerts(before, 1)
+            .await
+            .map_err(|error| not_read(&error))?,
+    };
+    let alert = next.first().filter(|alert| alert.cursor == cursor);
+    let at_ms = alert.map(|alert| alert.at_ms);
+    Ok(Place { cursor, at_ms })
 }

@@ -9,7 +9,7 @@ use futures_util::{Stream, StreamExt};
 use tonic::{Request, Response, Status};
 
 use super::error::ApiError;
-use super::queries::{Api, not_read, page_size, unless_empty};
+use super::queries::{Api, not_read, page_size, time, unless_empty};
 use super::tail::{AlertFilter, TailItem};
 use super::token::Position;
 use super::v1::tail_alerts_response::Message;
@@ -17,6 +17,7 @@ use super::v1::warning_service_server::WarningService;
 use super::{convert, v1};
 use crate::engine::RunView;
 use crate::engine::warning::{Severity, Warning, WarningState};
+use crate::json::Place;
 
 /// Most runs that one page of warnings looks at, so that a filter that lets little through costs a bounded time a page.
 const RUNS_EXAMINED_MAX: usize = 1_000;
@@ -66,9 +67,23 @@ impl WarningService for Api {
             min_severity: min_severity(request.min_severity)?,
             run_ids: unless_empty(&request.run_id).into_iter().collect(),
         };
-        let (_, items) = self.tail(request.after_cursor, filter).await?;
+        let (_, items) = self.tail(place_after(&request)?, filter).await?;
         let answers = items.map(|item| item.map(answer).map_err(Status::from));
         Ok(Response::new(Box::pin(answers)))
+    }
+}
+
+/// Where a tail is to begin, if the client says so.
+fn place_after(request: &v1::TailAlertsRequest) -> Result<Option<Place>, ApiError> {
+    let field = "after_commit_time";
+    let at_ms =
+        time(field, request.after_commit_time.as_ref())?.map(|ns| ns / convert::NANOS_PER_MILLI);
+    match (request.after_cursor, at_ms) {
+        (None, Some(_)) => Err(ApiError::invalid(
+            field,
+            "goes with after_cursor, whose alert was committed then",
+        )),
+        (cursor, at_ms) => Ok(cursor.map(|cursor| Place { cursor, at_ms })),
     }
 }
 

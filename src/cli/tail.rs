@@ -1,6 +1,6 @@
 //! `eddy tail`: warnings as they are raised, grow and resolve.
 //!
-//! The daemon sends server-sent events. The reader keeps the cursor of the last one, so that after a lost connection it
+//! The daemon sends server-sent events. The reader keeps the id of the last one, so that after a lost connection it
 //! goes on where it was: nothing is missed while the daemon restarts, as long as the daemon keeps its alerts. The files of the
 //! connection are read again each time, so that a token may be followed by another.
 
@@ -17,7 +17,7 @@ use super::client::{ApiArgs, Client, Unanswered};
 use super::failure::{Failure, answer, remark};
 use super::running::blocking;
 use crate::engine::warning::Severity;
-use crate::json::AlertJson;
+use crate::json::{AlertJson, Place};
 use crate::render::alert::Feed;
 use crate::render::text::Look;
 
@@ -30,9 +30,10 @@ const SILENCE_MAX: Duration = Duration::from_secs(40);
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct TailArgs {
-    /// Go on after the alert with this cursor; 0 for everything that is kept [default: from now on]
-    #[arg(long, value_name = "CURSOR", allow_negative_numbers = true)]
-    after: Option<u64>,
+    /// Go on after the alert with this cursor, best with its time (`41@2026-01-05T10:00:00.000Z`); 0 for everything that is kept
+    /// [default: from now on]
+    #[arg(long, value_name = "CURSOR[@AT]", allow_negative_numbers = true)]
+    after: Option<Place>,
     /// Only warnings at least this grave
     #[arg(long, value_name = "SEVERITY", value_parser = Severity::ALL.map(Severity::name))]
     min_severity: Option<String>,
@@ -54,7 +55,7 @@ struct Lagged {
 
 pub(super) fn run(args: &TailArgs) -> Result<(), Failure> {
     let mut reader = Reader {
-        cursor: args.after,
+        place: args.after.map(|after| after.to_string()),
         json: args.json,
         feed: Feed::new(Look::of(&io::stdout()), args.api.flags()?, SystemTime::now),
     };
@@ -89,7 +90,7 @@ async fn follow(args: &TailArgs, reader: &mut Reader) -> Result<(), Failure> {
     let mut connected_once = false;
     let mut said = None;
     loop {
-        let waits_for = match connect(&client, args, reader.cursor).await {
+        let waits_for = match connect(&client, args, reader.place.as_deref()).await {
             Ok(mut response) => {
                 if said.is_some() {
                     remark("The daemon answers again.");
@@ -125,9 +126,9 @@ async fn follow(args: &TailArgs, reader: &mut Reader) -> Result<(), Failure> {
                 "The daemon does not know this token any more; waiting for another one in its file.",
             ),
             // All else was taken before.
-            Err(Unanswered::Refused(_)) if connected_once && reader.cursor > Some(0) => {
-                reader.cursor = Some(0);
-                Some("The daemon has begun its log of alerts anew, and so does this.")
+            Err(Unanswered::Refused(_)) if connected_once && reader.is_behind_alerts() => {
+                reader.place = Some("0".to_owned());
+                Some("The daemon has another log of alerts; beginning with its oldest.")
             }
             Err(unanswered) => return Err(unanswered.into()),
         };
@@ -154,11 +155,10 @@ async fn ask_for(client: &Client, run: &str) {
 async fn connect(
     client: &Client,
     args: &TailArgs,
-    cursor: Option<u64>,
+    place: Option<&str>,
 ) -> Result<reqwest::Response, Unanswered> {
-    let cursor = cursor.map(|cursor| cursor.to_string());
     let query: Vec<(&str, &str)> = [
-        ("cursor", cursor.as_deref()),
+        ("cursor", place),
         ("min_severity", args.min_severity.as_deref()),
         ("run_id", args.run.as_deref()),
     ]
@@ -170,15 +170,21 @@ async fn connect(
 
 /// What has been read, and how it is shown.
 struct Reader {
-    cursor: Option<u64>,
+    /// The newest event's id; absent before the first, where it follows from now on.
+    place: Option<String>,
     json: bool,
     feed: Feed,
 }
 
 impl Reader {
+    /// Whether the daemon was asked for what comes behind some alert.
+    fn is_behind_alerts(&self) -> bool {
+        self.place.as_deref().is_some_and(|place| place != "0")
+    }
+
     fn show(&mut self, event: &Event) -> Result<(), Failure> {
-        if let Ok(cursor) = event.id.parse() {
-            self.cursor = Some(cursor);
+        if !event.id.is_empty() {
+            self.place = Some(event.id.clone());
         }
         // Where the stream begins, before the first alert.
         if event.data.is_empty() {
@@ -283,7 +289,7 @@ mod tests {
             },
         };
         let reader = Reader {
-            cursor: None,
+            place: None,
             json: false,
             feed: Feed::new(Look::of(&io::stdout()), String::new(), SystemTime::now),
         };
@@ -312,7 +318,7 @@ mod tests {
         let daemon = async {
             let (mut asked, mut peers) = (Vec::new(), Vec::new());
             for answer in [
-                "200 OK\r\n\r\nid: 7\n\n",
+                "200 OK\r\n\r\nid: 7@2026-01-05T10:00:00.000Z\n\n",
                 "400 Bad Request\r\n\r\n{\"error\": \"ahead\"}",
                 "400 Bad Request\r\nconnection: close\r\n\r\n{\"error\": \"enough\"}",
             ] {
@@ -328,7 +334,10 @@ mod tests {
         let began = Instant::now();
         let (ended, asked) = tokio::join!(follow(&args, &mut reader), daemon);
         assert_eq!(ended.unwrap_err().to_string(), "enough");
-        assert!(asked[1].contains("cursor=7 "), "{asked:?}");
+        assert!(
+            asked[1].contains("cursor=7%402026-01-05T10%3A00%3A00.000Z "),
+            "{asked:?}"
+        );
         assert!((SILENCE_MAX..2 * SILENCE_MAX).contains(&began.elapsed()));
     }
 

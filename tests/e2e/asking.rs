@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::ops::Range;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -286,10 +287,58 @@ fn a_tail_waits_for_a_daemon_that_cannot_answer() {
         "{said}"
     );
     assert_eq!(said.matches("cannot answer for now").count(), 1, "{said}");
-    assert_eq!(said.matches("begun its log of alerts anew").count(), 2);
+    assert_eq!(said.matches("has another log of alerts").count(), 2);
     assert!(said.ends_with("so it is\n"), "{said}");
     assert_eq!(tail.status.code(), Some(1));
     daemon.join().expect("it was asked as it expects");
+}
+
+/// Given a tail that comes back to a daemon with another store, whose log of alerts is longer than what it had read of the first
+/// one, it says so, and misses nothing of that.
+#[test]
+fn a_tail_knows_another_log() {
+    let (first, second) = (tempfile::tempdir(), tempfile::tempdir());
+    let (first, second) = (first.expect("a directory"), second.expect("a directory"));
+    let alerts_of = |daemon: &Daemon, runs: Range<u64>| {
+        runtime().block_on(async {
+            let mut sender = Sender::new(daemon.grpc);
+            for run in runs {
+                sender
+                    .traces(looping(run, 0, 4))
+                    .await
+                    .expect("it is accepted");
+            }
+        });
+    };
+    let daemon = Daemon::start(second.path());
+    alerts_of(&daemon, 1..6);
+    daemon.kill_9();
+    let daemon = Daemon::start(first.path());
+    alerts_of(&daemon, 0..1);
+    let api = daemon.api;
+    let lines = first.path().join("shown");
+    let mut tail = eddy();
+    tail.args(["tail", "--json", "--after", "0", "--api", &api.to_string()]);
+    let tail = tail.stdout(fs::File::create(&lines).expect("a file"));
+    let mut tail = tail.stderr(Stdio::piped()).spawn().expect("it starts");
+    let shown = |run: u64| {
+        let run_id = format!("{:032x}", run + 1);
+        let has_it = async || {
+            let lines = fs::read_to_string(&lines).expect("a file");
+            lines.contains(&run_id).then_some(())
+        };
+        runtime().block_on(until(has_it));
+    };
+    shown(0);
+    daemon.kill_9();
+    let _daemon = Daemon::start_at(second.path(), api, &[]);
+    for run in 1..6 {
+        shown(run);
+    }
+    tail.kill().expect("it is there");
+    let said = tail.wait_with_output().expect("it is there").stderr;
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("has another log of alerts"), "{said}");
 }
 
 /// Given runs that the daemon remembers and that are over, it learns from them what is usual; given too few, it says so. What

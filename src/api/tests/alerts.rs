@@ -70,6 +70,47 @@ async fn a_tail_from_the_future_is_refused() {
     assert_eq!(eddy.get("/v1/alerts?cursor=3").await.0, 400);
 }
 
+/// Given a cursor with the time of its alert, a tail goes on behind it; with another time it is refused, since the cursor is from
+/// another log, and so is a time without a cursor.
+#[tokio::test]
+async fn a_tail_of_another_log_is_refused() {
+    let eddy = Fixture::start().await;
+    eddy.commit_alerts("a", Severity::Warning, 3).await;
+    let place = |cursor, milli: i32| v1::TailAlertsRequest {
+        after_cursor: cursor,
+        after_commit_time: Some(prost_types::Timestamp {
+            seconds: 1_700_000_002,
+            nanos: milli * 1_000_000,
+        }),
+        ..v1::TailAlertsRequest::default()
+    };
+    let mut tail = eddy.tail(place(Some(2), 0)).await;
+    assert_eq!(next(&mut tail).await, Some(Ok(3)));
+    let refused = async |request| {
+        let refusal = eddy
+            .warnings()
+            .await
+            .tail_alerts(request)
+            .await
+            .unwrap_err();
+        let field = refusal.message().split(':').next().map(str::to_owned);
+        (refusal.code(), field.unwrap_or_default())
+    };
+    let elsewhere = refused(place(Some(2), 1)).await;
+    assert_eq!(elsewhere, (Code::OutOfRange, "after_cursor".to_owned()));
+    let of_nothing = refused(place(None, 0)).await;
+    assert_eq!(
+        of_nothing,
+        (Code::InvalidArgument, "after_commit_time".to_owned())
+    );
+    let (status, said) = eddy
+        .get("/v1/alerts?cursor=2@2023-11-14T22:13:22.001Z")
+        .await;
+    assert_eq!(status, 400);
+    let said = said["error"].as_str().unwrap_or_default();
+    assert!(said.contains("2@2023-11-14T22:13:22.000Z"), "{said}");
+}
+
 /// Filters of a tail, and that what they leave out is no gap.
 #[tokio::test]
 async fn a_tail_is_filtered() {
@@ -141,7 +182,14 @@ async fn removed_alerts_are_shown_as_left_out() {
     let waited = timeout(PATIENCE, removed).await;
     waited.expect("alerts that are too many are removed");
     let first = store.first_cursor();
-    let mut tail = eddy.tail(after(5)).await;
+    // Whether the alert was that one cannot be told any more.
+    let whenever = prost_types::Timestamp::default();
+    let mut tail = eddy
+        .tail(v1::TailAlertsRequest {
+            after_commit_time: Some(whenever),
+            ..after(5)
+        })
+        .await;
     assert_eq!(next(&mut tail).await, Some(Err((first - 6, 6, first - 1))));
     assert_eq!(next(&mut tail).await, Some(Ok(first)));
     let mut tail = eddy.tail(after(0)).await;
@@ -207,7 +255,8 @@ async fn server_sent_alerts_resume() {
     eddy.commit_alerts("a", Severity::Warning, 3).await;
     let mut events = eddy.events("/v1/alerts?cursor=0", "").await;
     let first = events.next().await.expect("an event");
-    assert_eq!((first.id.as_str(), first.event.as_str()), ("1", ""));
+    let id = "1@2023-11-14T22:13:22.000Z";
+    assert_eq!((first.id.as_str(), first.event.as_str()), (id, ""));
     let alert: crate::json::AlertJson =
         serde_json::from_str(&first.data).expect("an alert in JSON");
     assert_eq!(
@@ -217,14 +266,21 @@ async fn server_sent_alerts_resume() {
     drop(events);
 
     let mut events = eddy
-        .events("/v1/alerts?cursor=0", "last-event-id: 2\r\n")
+        .events(
+            "/v1/alerts?cursor=0",
+            "last-event-id: 2@2023-11-14T22:13:22.000Z\r\n",
+        )
         .await;
-    assert_eq!(events.next().await.expect("an event").id, "3");
+    assert_eq!(
+        events.next().await.expect("an event").id,
+        "3@2023-11-14T22:13:22.000Z"
+    );
     eddy.commit_alerts("a", Severity::Warning, 1).await;
-    assert_eq!(events.next().await.expect("an event").id, "4");
+    let newest = "4@2023-11-14T22:13:22.000Z";
+    assert_eq!(events.next().await.expect("an event").id, newest);
     // Whoever has seen none knows where to go on.
     let mut events = eddy.events("/v1/alerts", "").await;
-    assert_eq!(events.next_line().await.as_deref(), Some("id: 4"));
+    assert_eq!(events.next_line().await, Some(format!("id: {newest}")));
 }
 
 /// A server-sent stream says what it left out, and its id is where to go on.

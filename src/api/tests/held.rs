@@ -81,5 +81,6 @@ async fn a_disk_that_does_not_answer_holds_up_only_who_needs_it() {
         assert_eq!(working(&mut hand, page).await.0, 200);
     }
     assert!(working(&mut hand, listed).await.is_ok());
-    assert_eq!(tail.next().await.unwrap().id, "1");
+    let id = tail.next().await.unwrap().id;
+    assert_eq!(id, "1@2023-11-14T22:13:22.000Z");
 }
