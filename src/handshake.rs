@@ -11,23 +11,22 @@ use std::time::{Duration, UNIX_EPOCH};
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription as Alert, CertificateError};
 
-/// How an exporter's settings call the authorities of a receiver's certificate.
-pub(crate) const CA_FILE: &str = "`tls.ca_file`";
-
-/// And the certificate that it is shown.
-pub(crate) const OWN_FILES: &str = "`tls.cert_file` and `tls.key_file`";
-
-/// Between what went wrong and what to do.
-pub(crate) const TO_DO: &str = "; to do: ";
-
-/// What a client of the wrong scheme can do.
-pub(crate) const SAY_HTTPS: &str = "if it speaks TLS, begin its address with `https://`";
+/// How the files of a client are called where they are named, which differs between the settings of exporters and those of
+/// senders.
+pub(crate) struct Names {
+    /// The authorities of the server's certificate.
+    pub(crate) authorities: &'static str,
+    /// The certificate that the server is shown, and its key.
+    pub(crate) own: &'static str,
+}
 
 /// What went wrong.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HandshakeFault {
     /// What answers does not speak TLS.
     NoTls,
+    /// It was not spoken to in TLS, and what it answers cannot be read. [`of`](Self::of) cannot tell: there was no handshake.
+    Plain,
     /// It shows an authority's certificate, which is what `openssl req -x509` makes where nothing is said.
     OfAuthority,
     /// Its certificate has ended; when, where that is known.
@@ -111,31 +110,44 @@ impl HandshakeFault {
         }
     }
 
-    /// What an exporter's owner is told: what went wrong, and what to do. `cause` is the error in its own words.
-    pub(crate) fn of_exporter(&self, cause: &str) -> String {
+    /// What went wrong, where somebody was to be sent something. `cause` is the error in its own words.
+    pub(crate) fn what(&self, cause: &str) -> String {
         if let Some(wrong) = self.of_its_own() {
-            let remedy = self.remedy("the receiver");
-            return format!("the certificate shown there {wrong}{TO_DO}{remedy}");
+            return format!("the certificate shown there {wrong}");
         }
         match self {
-            Self::NoTls => {
-                format!("what answers does not speak TLS{TO_DO}begin its address with `http://`")
+            Self::NoTls => "what answers does not speak TLS".to_owned(),
+            Self::Plain => cause.to_owned(),
+            Self::OfAuthority => {
+                "the server shows an authority's certificate, which none may show as its own"
+                    .to_owned()
             }
-            Self::OfAuthority => format!(
-                "the server shows an authority's certificate, which none may show as its own{TO_DO}have one made with \
-                 `basicConstraints=CA:FALSE`, signed by that authority"
-            ),
-            Self::Asked => format!("it asks for a certificate{TO_DO}name one in {OWN_FILES}"),
-            Self::OwnEnded => {
-                format!("it was shown a certificate that has ended{TO_DO}renew that in {OWN_FILES}")
+            Self::Asked => "it asks for a certificate".to_owned(),
+            Self::OwnEnded => "it was shown a certificate that has ended".to_owned(),
+            Self::OwnRefused => {
+                format!("it does not accept the certificate that it was shown ({cause})")
             }
-            Self::OwnRefused => format!(
-                "it does not accept the certificate that it was shown ({cause}){TO_DO}name one of an authority that it trusts in \
-                 {OWN_FILES}"
-            ),
-            _ => format!(
-                "the certificate shown there is not trusted ({cause}){TO_DO}name a file with that of its authority in {CA_FILE}"
-            ),
+            _ => format!("the certificate shown there is not trusted ({cause})"),
+        }
+    }
+
+    /// What to do then.
+    pub(crate) fn to_do(&self, names: &Names) -> String {
+        let Names { authorities, own } = names;
+        if self.of_its_own().is_some() {
+            return self.remedy("the receiver");
+        }
+        match self {
+            Self::NoTls => "begin its address with `http://`".to_owned(),
+            Self::Plain => "if it speaks TLS, begin its address with `https://`".to_owned(),
+            Self::OfAuthority => {
+                "have one made with `basicConstraints=CA:FALSE`, signed by that authority"
+                    .to_owned()
+            }
+            Self::Asked => format!("name one in {own}"),
+            Self::OwnEnded => format!("renew that in {own}"),
+            Self::OwnRefused => format!("name one of an authority that it trusts in {own}"),
+            _ => format!("name a file with that of its authority in {authorities}"),
         }
     }
 }
@@ -173,7 +185,11 @@ mod tests {
         let cause = error.to_string();
         let around = io::Error::other(error);
         let fault = HandshakeFault::of(&around).expect("it is one of a handshake");
-        fault.of_exporter(&cause)
+        let names = Names {
+            authorities: "A",
+            own: "B",
+        };
+        format!("{}: {}", fault.what(&cause), fault.to_do(&names))
     }
 
     /// Given a handshake that failed, an authority is asked for where that is what is missing alone; dates are dates.
@@ -188,30 +204,30 @@ mod tests {
         for (error, expected) in [
             (
                 wrong(CertificateError::UnknownIssuer),
-                "is not trusted (invalid peer certificate: UnknownIssuer); to do: name a file with that of its authority in `tls.ca_file`",
+                "is not trusted (invalid peer certificate: UnknownIssuer): name a file with that of its authority in A",
             ),
             (
                 wrong(ended),
-                "the certificate shown there ended at 2026-02-01T00:00:00Z; to do: renew it at the receiver",
+                "the certificate shown there ended at 2026-02-01T00:00:00Z: renew it at the receiver",
             ),
             (
                 wrong(CertificateError::NotValidForNameContext {
                     expected: ServerName::try_from("127.0.0.1").unwrap(),
                     presented: vec!["DnsName(\"a.example\")".to_owned()],
                 }),
-                "is for a.example, and not for the name in the address; to do: name the receiver as its certificate does",
+                "is for a.example, and not for the name in the address: name the receiver as its certificate does",
             ),
             (
                 rustls::Error::AlertReceived(Alert::CertificateRequired),
-                "it asks for a certificate; to do: name one in `tls.cert_file` and `tls.key_file`",
+                "it asks for a certificate: name one in B",
             ),
             (
                 rustls::Error::AlertReceived(Alert::CertificateExpired),
-                "a certificate that has ended; to do: renew that in `tls.cert_file`",
+                "a certificate that has ended: renew that in B",
             ),
             (
                 rustls::Error::AlertReceived(Alert::UnknownCA),
-                "name one of an authority that it trusts in `tls.cert_file`",
+                "name one of an authority that it trusts in B",
             ),
         ] {
             let told = told(error);

@@ -39,9 +39,7 @@ impl File {
         for alert in alerts {
             let alert = AlertJson::of_tenant(&self.tenant, alert);
             if let Err(error) = serde_json::to_writer(&mut lines, &alert) {
-                return Delivery::Refused {
-                    reason: format!("cannot write an alert as JSON: {error}"),
-                };
+                return Delivery::refused(format!("cannot write an alert as JSON: {error}"));
             }
             lines.push(b'\n');
         }

@@ -15,9 +15,9 @@ use tower::util::MapResponse;
 
 use super::settings::Secret;
 use super::tls::Tls;
-use super::{Delivery, SEND_TIMEOUT, http};
+use super::{Delivery, NotTaken, SEND_TIMEOUT, http};
 use crate::files::Fault;
-use crate::handshake::{HandshakeFault, SAY_HTTPS, TO_DO};
+use crate::handshake::HandshakeFault;
 use crate::render::text::clean;
 use crate::telemetry::{causes, innermost};
 
@@ -137,16 +137,15 @@ pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Delivery {
         .get_details_retry_info()
         .and_then(|info| info.retry_delay);
     let reason = match Error::source(status) {
-        Some(cause) => format!(
-            "cannot send to {}: {}",
-            place(endpoint),
-            clean(&unsent(cause, endpoint))
-        ),
-        None => format!(
+        Some(cause) => {
+            let place = place(endpoint);
+            unsent(cause, endpoint).after(format_args!("cannot send to {place}: "))
+        }
+        None => NotTaken::from(format!(
             "the receiver answered {:?}: {}",
             status.code(),
             clean(status.message())
-        ),
+        )),
     };
     let temporary = match status.code() {
         Code::Cancelled
@@ -172,17 +171,18 @@ pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Delivery {
 }
 
 /// Why a request could not be sent.
-fn unsent(cause: &(dyn Error + 'static), endpoint: &Endpoint) -> String {
+fn unsent(cause: &(dyn Error + 'static), endpoint: &Endpoint) -> NotTaken {
     if let Some(fault) = HandshakeFault::of(cause) {
-        return fault.of_exporter(&innermost(cause));
+        let what = fault.what(&innermost(cause));
+        return NotTaken::of_fault(clean(&what).into_owned(), fault);
     }
-    let causes = causes(cause);
+    let causes = clean(&causes(cause)).into_owned();
     let is_plain = endpoint.uri().scheme_str() == Some("http");
     // What TLS answers is no frame of HTTP/2.
     if is_plain && causes.contains("http2 error") {
-        return format!("{causes}{TO_DO}{SAY_HTTPS}");
+        return NotTaken::of_fault(causes, HandshakeFault::Plain);
     }
-    causes
+    causes.into()
 }
 
 /// Host and port, without the user that may stand before them.

@@ -10,9 +10,9 @@ use super::address::PublicOnly;
 use super::retry::retry_after;
 use super::settings::Secret;
 use super::tls::Tls;
-use super::{REPLY_BYTES_MAX, SEND_TIMEOUT};
+use super::{NotTaken, REPLY_BYTES_MAX, SEND_TIMEOUT};
 use crate::files::Fault;
-use crate::handshake::{HandshakeFault, SAY_HTTPS, TO_DO};
+use crate::handshake::HandshakeFault;
 use crate::render::text::clean;
 use crate::telemetry::{causes, innermost};
 
@@ -88,7 +88,7 @@ pub(super) fn quote(bytes: &[u8]) -> String {
 }
 
 /// A reply that is no success, in words.
-pub(super) fn refusal(status: StatusCode, text: &str) -> String {
+pub(super) fn refusal(status: StatusCode, text: &str) -> NotTaken {
     let mut reason = format!("the receiver answered {status}");
     if status.is_redirection() {
         reason.push_str("; redirects are not followed");
@@ -96,11 +96,11 @@ pub(super) fn refusal(status: StatusCode, text: &str) -> String {
         reason.push_str(": ");
         reason.push_str(text);
     }
-    reason
+    reason.into()
 }
 
 /// Why a request could not be sent, and where to. Of the address it has host and port: its path may be a secret.
-pub(super) fn unsent(error: reqwest::Error) -> String {
+pub(super) fn unsent(error: reqwest::Error) -> NotTaken {
     let host = |url: &Url| {
         Some(format!(
             "{}:{}",
@@ -113,11 +113,11 @@ pub(super) fn unsent(error: reqwest::Error) -> String {
     let error = error.without_url();
     let broke = !error.is_connect() && !error.is_timeout();
     let why = match HandshakeFault::of(&error) {
-        Some(fault) => fault.of_exporter(&innermost(&error)),
-        None if is_plain && broke => format!("{}{TO_DO}{SAY_HTTPS}", causes(&error)),
-        None => causes(&error),
+        Some(fault) => NotTaken::of_fault(fault.what(&innermost(&error)), fault),
+        None if is_plain && broke => NotTaken::of_fault(causes(&error), HandshakeFault::Plain),
+        None => causes(&error).into(),
     };
-    format!("cannot post to {host}: {why}")
+    why.after(format_args!("cannot post to {host}: "))
 }
 
 /// The headers that settings name, whose values are secrets.

@@ -21,6 +21,7 @@ pub mod forward;
 mod given_up;
 mod grpc;
 mod http;
+mod not_taken;
 pub(crate) mod otlp;
 mod otlp_logs;
 mod outbox;
@@ -55,6 +56,7 @@ use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 
 use given_up::{GivenUp, Item};
+pub(crate) use not_taken::NotTaken;
 use otlp_logs::OtlpLogs;
 use outbox::Outbox;
 #[cfg(test)]
@@ -124,13 +126,6 @@ async fn caught(sending: impl Future<Output = Delivery>) -> Delivery {
     let answer = AssertUnwindSafe(sending).catch_unwind().await;
     answer
         .unwrap_or_else(|_| Delivery::later("Eddy panicked while it was sent; the log says where"))
-}
-
-/// Longest reason for a failure that is kept and logged, in characters. It may quote a receiver's reply.
-const REASON_CHARS_MAX: usize = 300;
-
-fn shortened(reason: &str) -> String {
-    reason.chars().take(REASON_CHARS_MAX).collect()
 }
 
 /// Tells of alerts that wait for exporters which an earlier configuration had. Their cursors stay: put back, they go on.
@@ -344,23 +339,29 @@ enum Delivery {
     /// The receiver has it.
     Taken,
     /// The receiver has it, except for so many alerts, which it will never take.
-    Partly { refused: u64, reason: String },
+    Partly { refused: u64, reason: NotTaken },
     /// The receiver will never take it.
-    Refused { reason: String },
+    Refused { reason: NotTaken },
     /// The receiver may take it later, not before `after` where it says so.
     Later {
-        reason: String,
+        reason: NotTaken,
         after: Option<Duration>,
     },
 }
 
 impl Delivery {
     /// To be tried again whenever the exporter sees fit.
-    fn later(reason: impl Into<String>) -> Self {
+    fn later(reason: impl Into<NotTaken>) -> Self {
         Self::Later {
             reason: reason.into(),
             after: None,
         }
+    }
+
+    /// Never to be tried again.
+    fn refused(reason: impl Into<NotTaken>) -> Self {
+        let reason = reason.into();
+        Self::Refused { reason }
     }
 
     /// The same, but that what was refused is tried again.

@@ -19,7 +19,7 @@ use tonic::{Code, Extensions, Request};
 use super::otlp::{attribute, int, resource, scope, string, text};
 use super::settings::{OtlpLogsSettings, SettingsError};
 use super::tls::{Certificates, Tls};
-use super::{Delivery, REPLY_BYTES_MAX, grpc};
+use super::{Delivery, NotTaken, REPLY_BYTES_MAX, grpc};
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::{Severity, WarningState};
 use crate::json::{dollars, hex_id, hex_span, rfc3339};
@@ -101,10 +101,10 @@ fn taken(reply: ExportLogsServiceResponse, sent: u64) -> Delivery {
     match reply.partial_success {
         Some(partial) if partial.rejected_log_records > 0 => Delivery::Partly {
             refused: partial.rejected_log_records.unsigned_abs().min(sent),
-            reason: format!(
+            reason: NotTaken::from(format!(
                 "the receiver refused some records: {}",
                 clean(&partial.error_message)
-            ),
+            )),
         },
         _ => Delivery::Taken,
     }
@@ -419,7 +419,7 @@ mod tests {
         };
         let begins = format!("cannot send to {address}: ");
         assert!(
-            reason.starts_with(&begins) && reason.contains("Connection refused"),
+            reason.what().starts_with(&begins) && reason.what().contains("Connection refused"),
             "{reason}"
         );
     }

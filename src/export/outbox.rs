@@ -14,8 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::given_up::{GivenUp, Item};
 use super::retry::{Attempts, Tried};
 use super::settings::{Kind, Retry};
-use super::{Delivery, Exporter, caught, shortened};
-use crate::handshake::TO_DO;
+use super::{Delivery, Exporter, NotTaken, caught};
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 use crate::telemetry::{Throttle, spans};
@@ -175,7 +174,7 @@ impl Outbox {
             | Delivery::Refused { reason }
             | Delivery::Partly { reason, .. } = &answer
             {
-                span.fail(&shortened(reason));
+                span.fail(&reason.to_string());
             }
         }
         answer
@@ -269,18 +268,14 @@ impl Outbox {
     /// Logs a failure where it is news, once a minute at most, with when alerts are sent again; a receiver that is away for a day
     /// fails many hundred times, with the same words or with others each time. The answer is when it may be logged, where it is
     /// news and the minute is not over.
-    fn note_failure(&mut self, reason: &str, next: Option<Instant>) -> Option<Instant> {
-        let reason = shortened(reason);
+    fn note_failure(&mut self, reason: &NotTaken, next: Option<Instant>) -> Option<Instant> {
+        let look = reason.unless_to_do(": look whether the receiver is there and takes them");
+        let reason = reason.to_string();
         let is_news = self.failure_told.as_ref() != Some(&reason);
         let is_told = is_news && self.failure_logged.is_due();
         if is_told {
             self.failure_told = Some(reason.clone());
             self.trouble_told = true;
-            let look = if reason.contains(TO_DO) {
-                ""
-            } else {
-                ": look whether the receiver is there and takes them"
-            };
             let wait = next.map(|next| next.saturating_duration_since(Instant::now()));
             tracing::warn!(
                 exporter = self.exporter.name(),
@@ -295,8 +290,8 @@ impl Outbox {
     }
 
     /// Has a loss logged, which is news however often it comes. There is none where the store could not be read.
-    fn note_loss(&mut self, alerts: u64, reason: &str) {
-        let reason = shortened(reason);
+    fn note_loss(&mut self, alerts: u64, reason: &NotTaken) {
+        let reason = reason.to_string();
         self.exporter
             .update(|progress| progress.last_error = Some(reason.clone()));
         if alerts > 0 {

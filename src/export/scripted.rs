@@ -50,7 +50,7 @@ impl Scripted {
                 .find(|alert| Some(alert.warning.id) == script.poison);
             let otherwise = if poison.is_some() {
                 Delivery::Refused {
-                    reason: "poison".to_owned(),
+                    reason: "poison".into(),
                 }
             } else if script.is_down {
                 Delivery::later("down")

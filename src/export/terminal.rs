@@ -55,9 +55,7 @@ impl Terminal {
         {
             Ok(()) => Delivery::Taken,
             // A closed pipe never opens again, and what was shown in part must not be shown twice.
-            Err(error) => Delivery::Refused {
-                reason: format!("cannot write to standard output: {error}"),
-            },
+            Err(error) => Delivery::refused(format!("cannot write to standard output: {error}")),
         }
     }
 }

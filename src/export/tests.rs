@@ -252,7 +252,7 @@ async fn a_refused_batch_holds_up_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = store(dir.path());
     let refusal = Delivery::Refused {
-        reason: "the receiver answered 400".to_owned(),
+        reason: "the receiver answered 400".into(),
     };
     let receiver = Scripted::default().then(Step::Say(refusal));
     let exporters = receiver.start(&store);
@@ -300,7 +300,7 @@ async fn a_partly_refused_batch_is_counted_in_parts() {
     let store = store(dir.path());
     let partly = Delivery::Partly {
         refused: 1,
-        reason: "one too many".to_owned(),
+        reason: "one too many".into(),
     };
     let receiver = Scripted::default().then(Step::Say(partly));
     let exporters = receiver.start(&store);
@@ -353,7 +353,7 @@ async fn the_receiver_names_the_wait() {
     let store = store(dir.path());
     let asked = Duration::from_secs(120);
     let later = Delivery::Later {
-        reason: "busy".to_owned(),
+        reason: "busy".into(),
         after: Some(asked),
     };
     let receiver = Scripted::default().then(Step::Say(later));
@@ -476,7 +476,7 @@ async fn refusals_do_not_fill_the_log() {
     let _reading = log.read();
     let refusing = |receiver: Scripted, _| {
         receiver.then(Step::Say(Delivery::Refused {
-            reason: "the receiver answered 400".to_owned(),
+            reason: "the receiver answered 400".into(),
         }))
     };
     let receiver = (0..600).fold(Scripted::default(), refusing);
@@ -514,7 +514,7 @@ async fn changing_words_do_not_fill_the_log() {
     let _reading = log.read();
     let busy = |receiver: Scripted, nth: u32| {
         let answer = Delivery::Later {
-            reason: format!("request {nth} is too much"),
+            reason: format!("request {nth} is too much").into(),
             after: Some(Duration::from_secs(10)),
         };
         receiver.then(Step::Say(answer))
@@ -556,7 +556,7 @@ async fn an_outage_soon_after_another_is_told_of() {
     let _reading = log.read();
     let later = |seconds| {
         Step::Say(Delivery::Later {
-            reason: "down".to_owned(),
+            reason: "down".into(),
             after: Some(Duration::from_secs(seconds)),
         })
     };

@@ -18,7 +18,7 @@ use super::given_up::GivenUp;
 use super::otlp::{attribute, int, string, text};
 use super::otlp_logs::OtlpLogs;
 use super::retry::Attempts;
-use super::{Delivery, Exporter, caught, shortened};
+use super::{Delivery, Exporter, NotTaken, caught};
 use crate::engine::guard::GivenVerdict;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
@@ -84,21 +84,21 @@ impl Verdicts {
             let answer = caught(self.sink.lock().await.export(records)).await;
             let (reason, after) = match answer {
                 Delivery::Taken => return,
-                Delivery::Partly { refused, reason } => return self.miss(refused, &reason),
-                Delivery::Refused { reason } => return self.miss(all, &reason),
+                Delivery::Partly { refused, reason } => return self.miss(refused, reason),
+                Delivery::Refused { reason } => return self.miss(all, reason),
                 Delivery::Later { reason, after } => (reason, after),
             };
             let wait = attempts.next_wait(after).filter(|_| !last_attempt);
             let Some(wait) = wait else {
-                return self.miss(all, &reason);
+                return self.miss(all, reason);
             };
             self.exporter.update(|progress| progress.retries += 1);
             let _ = timeout(wait, self.leaving.cancelled()).await;
         }
     }
 
-    fn miss(&mut self, verdicts: u64, reason: &str) {
-        self.given_up.add(verdicts, shortened(reason));
+    fn miss(&mut self, verdicts: u64, reason: impl Into<NotTaken>) {
+        self.given_up.add(verdicts, reason.into().to_string());
         self.exporter.update(|progress| progress.missed += verdicts);
     }
 }
@@ -155,8 +155,9 @@ mod tests {
 
     use super::*;
     use crate::export::given_up::Item;
+    use crate::export::not_taken::WHAT_CHARS_MAX;
     use crate::export::samples::Log;
-    use crate::export::{ExporterSettings, Kind, OtlpLogsSettings, REASON_CHARS_MAX};
+    use crate::export::{ExporterSettings, Kind, OtlpLogsSettings};
 
     // Given a receiver that has much to say of what it does not take; the log has the beginning of it.
     #[test]
@@ -173,10 +174,10 @@ mod tests {
             given_up: GivenUp::new("backend", Item::Verdicts),
             leaving: CancellationToken::new(),
         };
-        verdicts.miss(2, &"no ".repeat(20_000));
+        verdicts.miss(2, "no ".repeat(20_000));
         assert_eq!(verdicts.exporter.progress().missed, 2);
         let lines = log.lines();
         let said = lines[0]["reason"].as_str().expect("a text");
-        assert_eq!(said.len(), REASON_CHARS_MAX);
+        assert_eq!(said.len(), WHAT_CHARS_MAX);
     }
 }

@@ -120,9 +120,7 @@ impl Webhook {
         let body = match self.body(alerts, still_open) {
             Ok(body) => body,
             Err(error) => {
-                return Delivery::Refused {
-                    reason: format!("cannot write alerts as JSON: {error}"),
-                };
+                return Delivery::refused(format!("cannot write alerts as JSON: {error}"));
             }
         };
         let mut request = self

@@ -9,11 +9,17 @@ use super::probe::request;
 use super::{ARRIVES_WITHIN, Check};
 use crate::cli::failure::Failure;
 use crate::export::forward;
-use crate::export::{Compression, ForwardProtocol, ForwardSettings, TlsFiles};
-use crate::handshake::{CA_FILE, OWN_FILES, TO_DO};
+use crate::export::{Compression, ForwardProtocol, ForwardSettings, NotTaken, TlsFiles};
+use crate::handshake::Names;
 use crate::listener::UNAUTHENTICATED;
 use crate::otlp::Signal;
 use crate::render::text::clean;
+
+/// How OpenTelemetry's variables call what a sender shows and trusts.
+const VARIABLES: Names = Names {
+    authorities: "OTEL_EXPORTER_OTLP_CERTIFICATE",
+    own: "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY",
+};
 
 /// OpenTelemetry's default addresses.
 const GRPC_DEFAULT: &str = "http://127.0.0.1:4317";
@@ -296,23 +302,19 @@ impl Sender {
     }
 
     /// Sends one call of a tool in a run. Why it was not taken, where it was not.
-    pub(super) async fn send(&self, run_id: &str) -> Result<(), String> {
+    pub(super) async fn send(&self, run_id: &str) -> Result<(), NotTaken> {
         let request = request(run_id, self.name()).encode_to_vec();
         forward::send_once(&self.settings, Signal::Traces, &Bytes::from(request)).await
     }
 
     /// What to do where nothing is taken, for this reason.
-    fn advice(&self, why: &str) -> String {
-        if why.contains(UNAUTHENTICATED) {
+    fn advice(&self, why: &NotTaken) -> String {
+        if why.what().contains(UNAUTHENTICATED) {
             return "Agents name it by OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN, and this command takes it from there."
                 .to_owned();
         }
-        if let Some((_, advice)) = why.split_once(TO_DO) {
-            // An exporter's files, which variables name here.
-            let advice = advice.replace(CA_FILE, "OTEL_EXPORTER_OTLP_CERTIFICATE");
-            let own = "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY";
-            let advice = advice.replace(OWN_FILES, own);
-            return format!("To do: {advice}.");
+        if let Some(to_do) = why.to_do(&VARIABLES) {
+            return format!("To do: {to_do}.");
         }
         let mut advice =
             "Is a daemon there, and is that its address for this protocol? It says its addresses when it starts.".to_owned();
@@ -327,7 +329,7 @@ impl Sender {
     pub(super) fn check(
         &self,
         run_id: &str,
-        sent: &Result<(), String>,
+        sent: &Result<(), NotTaken>,
         there: Option<bool>,
     ) -> Check {
         let (name, said_by) = (self.name(), &self.said_by);
@@ -339,10 +341,7 @@ impl Sender {
         match (sent, there) {
             (Err(why), _) => Check::failed(
                 name,
-                format!(
-                    "{place} did not take a span: {}",
-                    clean(why.split(TO_DO).next().unwrap_or(why))
-                ),
+                format!("{place} did not take a span: {}", clean(why.what())),
                 self.advice(why),
             ),
             (Ok(()), Some(false)) => Check::failed(

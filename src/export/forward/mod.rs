@@ -24,8 +24,8 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::Delivery;
 use super::settings::{ForwardSettings, SettingsError};
+use super::{Delivery, NotTaken};
 use crate::files::Fault;
 use crate::otlp::Signal;
 
@@ -68,7 +68,7 @@ pub(crate) async fn send_once(
     settings: &ForwardSettings,
     signal: Signal,
     request: &Bytes,
-) -> Result<(), String> {
+) -> Result<(), NotTaken> {
     let upstream = Upstream::new(settings).map_err(|error| error.fault.text)?;
     match upstream.send(signal, request).await {
         Delivery::Taken => Ok(()),

@@ -16,8 +16,7 @@ use super::{ForwardProgress, ForwardStatus};
 use crate::export::given_up::{GivenUp, Item};
 use crate::export::retry::Attempts;
 use crate::export::settings::{ForwardSettings, Retry, SettingsError};
-use crate::export::{Delivery, shortened};
-use crate::handshake::TO_DO;
+use crate::export::{Delivery, NotTaken};
 use crate::otlp::Signal;
 use crate::telemetry::Throttle;
 
@@ -241,19 +240,15 @@ impl Record {
     }
 
     /// Counts an attempt that failed and is repeated.
-    fn kept(&self, reason: &str) {
-        let reason = shortened(reason);
+    fn kept(&self, reason: &NotTaken) {
+        let look = reason.unless_to_do(": look whether the backend is there and takes it");
+        let reason = reason.to_string();
         let mut trouble = self.trouble();
         trouble.progress.last_error = Some(reason.clone());
         trouble.progress.retries += 1;
         let queued = trouble.progress.queued;
         if trouble.kept_logged.is_due() {
             drop(trouble);
-            let look = if reason.contains(TO_DO) {
-                ""
-            } else {
-                ": look whether the backend is there and takes it"
-            };
             tracing::warn!(
                 exporter = self.name,
                 reason,
@@ -264,13 +259,13 @@ impl Record {
     }
 
     /// Counts a request that the upstream will not get.
-    fn lost(&self, reason: &str, count: impl FnOnce(&mut ForwardProgress)) {
+    fn lost(&self, reason: &NotTaken, count: impl FnOnce(&mut ForwardProgress)) {
         let reason = self.failed(reason, count);
         self.losses().requests.add(1, reason);
     }
 
     /// Counts a request that is tried no more: its time is over, or Eddy stops, which is no fault of the upstream's.
-    fn given_up(&self, reason: &str, is_leaving: bool) {
+    fn given_up(&self, reason: &NotTaken, is_leaving: bool) {
         let reason = self.failed(reason, |progress| progress.given_up += 1);
         let mut losses = self.losses();
         if is_leaving {
@@ -281,13 +276,13 @@ impl Record {
     }
 
     /// Counts what the upstream left out of a request that it took.
-    fn left_out(&self, items: u64, reason: &str) {
+    fn left_out(&self, items: u64, reason: &NotTaken) {
         let reason = self.failed(reason, |progress| progress.items_refused += items);
         self.losses().left_out.add(items, reason);
     }
 
-    fn failed(&self, reason: &str, count: impl FnOnce(&mut ForwardProgress)) -> String {
-        let reason = shortened(reason);
+    fn failed(&self, reason: &NotTaken, count: impl FnOnce(&mut ForwardProgress)) -> String {
+        let reason = reason.to_string();
         self.update(|progress| {
             progress.last_error = Some(reason.clone());
             count(progress);
@@ -310,13 +305,13 @@ mod tests {
         let log = Log::default();
         let _reading = log.read();
         let record = Record::new("backend".to_owned());
-        record.kept("it is away");
+        record.kept(&"it is away".into());
         for _ in 0..3 {
-            record.kept("it is away");
-            record.lost("it is too large", |progress| progress.refused += 1);
+            record.kept(&"it is away".into());
+            record.lost(&"it is too large".into(), |progress| progress.refused += 1);
             record.dropped();
-            record.left_out(5, "it is old");
-            record.given_up("it is away", true);
+            record.left_out(5, &"it is old".into());
+            record.given_up(&"it is away".into(), true);
         }
         record.losses().tell(GivenUp::tell);
         let lines = log.lines();

@@ -21,7 +21,7 @@ use tonic::{Extensions, Request, Status};
 
 use crate::export::settings::{Compression, ForwardProtocol, ForwardSettings, SettingsError};
 use crate::export::tls::{Certificates, Tls};
-use crate::export::{Delivery, REPLY_BYTES_MAX, grpc, http};
+use crate::export::{Delivery, NotTaken, REPLY_BYTES_MAX, grpc, http};
 use crate::files::Fault;
 use crate::otlp::Signal;
 use crate::render::text::{clean, counted};
@@ -298,11 +298,11 @@ fn taken(reply: &[u8], bytes: usize) -> Delivery {
             let refused = partial.rejected_spans.unsigned_abs().min(most);
             Delivery::Partly {
                 refused,
-                reason: format!(
+                reason: NotTaken::from(format!(
                     "the receiver left out {}: {}",
                     counted(refused, "item"),
                     clean(&partial.error_message)
-                ),
+                )),
             }
         }
         _ => Delivery::Taken,

@@ -85,14 +85,14 @@ async fn posted(reply: fn() -> Response<Body>) -> Delivery {
 
 fn later(reason: &str, seconds: Option<u64>) -> Delivery {
     Delivery::Later {
-        reason: reason.to_owned(),
+        reason: reason.into(),
         after: seconds.map(Duration::from_secs),
     }
 }
 
 fn refused(reason: &str) -> Delivery {
     Delivery::Refused {
-        reason: reason.to_owned(),
+        reason: reason.into(),
     }
 }
 
@@ -162,7 +162,7 @@ async fn endless_replies_are_cut() {
     let Delivery::Refused { reason } = posted(|| endless(400)).await else {
         panic!("refused")
     };
-    assert!(reason.len() < 300, "{reason}");
+    assert!(reason.what().len() < 300, "{reason}");
     // More than is read fits into the buffers of the sockets, but not without limit.
     let chunks = CHUNKS.load(Ordering::Relaxed);
     assert!(chunks < 512, "{chunks} chunks were sent");
@@ -200,7 +200,7 @@ async fn silence_is_tried_again() {
     let began = tokio::time::Instant::now();
     let answer = webhook.send(&[alert(1, 1)], &[]).await;
     assert!(
-        matches!(&answer, Delivery::Later { reason, .. } if reason.contains("timed out")),
+        matches!(&answer, Delivery::Later { reason, .. } if reason.what().contains("timed out")),
         "{answer:?}"
     );
     let took = began.elapsed();
@@ -209,7 +209,7 @@ async fn silence_is_tried_again() {
     let expected = format!("cannot post to {address}: ");
     let answer = webhook.send(&[alert(1, 1)], &[]).await;
     assert!(
-        matches!(&answer, Delivery::Later { reason, .. } if reason.starts_with(&expected)),
+        matches!(&answer, Delivery::Later { reason, .. } if reason.what().starts_with(&expected)),
         "{answer:?}"
     );
 }
@@ -450,7 +450,7 @@ async fn private_addresses_are_refused() {
         .send()
         .await
         .expect_err("a private address");
-    assert!(unsent(refused).contains("allow_private"));
+    assert!(unsent(refused).what().contains("allow_private"));
     assert!(receiver.bodies().is_empty());
 }
 
