@@ -8,17 +8,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Settings;
-use super::checker::{Checker, key};
+use super::checker::Checker;
 use super::environment::Lookup;
-use super::listeners::{GRPC, HTTP, listeners};
+use super::listeners::listeners;
 use super::shape::{Protocols, Shape};
 use super::tree::Node;
-use super::values::{MemoryLimit, SHARDS_MAX};
+use super::values::MemoryLimit;
 use crate::engine::policy::Policy;
 use crate::normalize;
-
-/// Most runs that may be kept, in memory or at all: more than any disk has room for, and far from overflowing a number.
-const RUNS_MAX: u64 = 1 << 40;
 
 /// Checks a shape. Where something is wrong, the settings that come back are not to be used.
 pub(super) fn settings(
@@ -29,8 +26,6 @@ pub(super) fn settings(
 ) -> Settings {
     let listeners = listeners(shape, check);
     let Protocols { grpc, http } = &shape.receivers.otlp.protocols;
-    let grpc_size = key(GRPC, &["max_recv_msg_size_mib"]);
-    let http_size = key(HTTP, &["max_request_body_size_mib"]);
     let (exporters, forwards) = super::exporters::settings(&shape.exporters, check);
     super::exporters::refuse_own_addresses(shape, &listeners, check);
     let data_dir = data_dir(shape, lookup, check);
@@ -39,17 +34,17 @@ pub(super) fn settings(
     let settings = Settings {
         otlp_grpc: listeners.grpc.address,
         otlp_grpc_access: listeners.grpc.access,
-        otlp_grpc_bytes_max: check.mebibytes(&grpc_size, grpc.max_recv_msg_size_mib),
+        otlp_grpc_bytes_max: grpc.max_recv_msg_size_mib.bytes(),
         otlp_http: listeners.http.as_ref().map(|http| http.address),
         otlp_http_cors: super::listeners::cors(&http.cors, check),
         otlp_http_access: listeners.http.map(|http| http.access).unwrap_or_default(),
-        otlp_http_bytes_max: check.mebibytes(&http_size, http.max_request_body_size_mib),
+        otlp_http_bytes_max: http.max_request_body_size_mib.bytes(),
         api: listeners.api.address,
         api_access: listeners.api.access,
         show_arguments: shape.service.api.show_arguments,
         reflection: shape.service.api.reflection,
         data_dir,
-        shards: shards(shape, check),
+        shards: shape.service.shards.map(|shards| shards.0 as u16),
         memory_limit: shape.service.memory_limit_mib,
         durability: shape.service.durability,
         snapshot_interval: check.period(
@@ -62,19 +57,9 @@ pub(super) fn settings(
         ),
         logs: shape.service.telemetry.logs,
         idle: check.period(&["runs", "idle"], shape.runs.idle),
-        resident_runs_max: check.range(
-            &["runs", "resident_max"],
-            shape.runs.resident_max,
-            1,
-            RUNS_MAX,
-        ),
+        resident_runs_max: shape.runs.resident_max.0,
         retention_age: check.period(&["runs", "retention", "age"], shape.runs.retention.age),
-        retention_runs: check.range(
-            &["runs", "retention", "runs"],
-            shape.runs.retention.runs,
-            1,
-            RUNS_MAX,
-        ),
+        retention_runs: shape.runs.retention.runs.0,
         exporters,
         secret_files: secret_files(check.tree),
         forwards,
@@ -146,12 +131,6 @@ fn normalize(shape: &Shape, check: &mut Checker<'_>) -> normalize::Settings {
         worker_attributes: names.clone(),
         prices: super::prices::prices(shape, check),
     }
-}
-
-fn shards(shape: &Shape, check: &mut Checker<'_>) -> Option<u16> {
-    let shards = shape.service.shards?.0;
-    let shards = check.range(&["service", "shards"], shards, 1, SHARDS_MAX);
-    u16::try_from(shards).ok()
 }
 
 fn data_dir(shape: &Shape, lookup: Lookup<'_>, check: &mut Checker<'_>) -> PathBuf {

@@ -7,9 +7,6 @@ use super::tree::Node;
 use super::values::{Period, masked};
 use crate::files::Fault;
 
-/// Largest message that may be allowed: beyond it, one request can take the memory of a small machine.
-const MESSAGE_MIB_MAX: u64 = 1024;
-
 /// Longest period anywhere: ten years stands in for "never" without overflowing a clock.
 const PERIOD_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
@@ -47,11 +44,6 @@ impl Checker<'_> {
             self.wrong(path, "must be shorter than ten years");
         }
         period.0
-    }
-
-    pub(super) fn mebibytes(&mut self, path: &[&str], mib: u64) -> usize {
-        let mib = self.range(path, mib, 1, MESSAGE_MIB_MAX);
-        usize::try_from(mib.saturating_mul(1 << 20)).unwrap_or(usize::MAX)
     }
 
     pub(super) fn url(&mut self, path: &[&str], text: &str) {

@@ -218,7 +218,7 @@ fn otlp_forward(
             check,
         ),
         compression: forwarded.compression,
-        queue_bytes: check.mebibytes(&["exporters", name, "queue_mib"], forwarded.queue_mib),
+        queue_bytes: forwarded.queue_mib.bytes(),
         retry: Retry {
             max_elapsed: asked.max_elapsed.or(defaults.retry.max_elapsed),
             ..asked

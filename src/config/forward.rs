@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::values::{Period, Secret, without_secrets};
+use super::values::{Mebibytes, Period, Secret, Whole, without_secrets};
 use crate::export::{Compression, ForwardProtocol};
 
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
@@ -20,7 +20,7 @@ pub(super) struct OtlpForward {
     #[serde(default)]
     pub(super) compression: Compression,
     #[serde(default = "queue_mib")]
-    pub(super) queue_mib: u64,
+    pub(super) queue_mib: Mebibytes,
     #[serde(default)]
     pub(super) retry_on_failure: Retry,
 }
@@ -40,8 +40,8 @@ pub(super) struct OwnSpans {
 }
 
 /// Some hundred requests of a usual size.
-fn queue_mib() -> u64 {
-    64
+fn queue_mib() -> Mebibytes {
+    Whole(64)
 }
 
 /// How the certificate of a receiver is looked at, and which one is shown to it.

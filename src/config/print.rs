@@ -9,7 +9,7 @@ use super::Settings;
 use super::profile::Name;
 use super::shape::exporters::Exporters;
 use super::shape::{Normalize, Receivers, Runs, Service, Shape};
-use super::values::Shards;
+use super::values::Whole;
 use crate::engine::guard::policy::GuardPolicy;
 use crate::engine::policy::{Policy, Rules, Tools};
 use crate::engine::warning::Rule;
@@ -52,7 +52,7 @@ pub(super) fn yaml(shape: &Shape, settings: &Settings) -> String {
     let shards = shards.unwrap_or_else(|| shard::Settings::default().shards);
     let service = Service {
         data_dir: Some(settings.data_dir.to_string_lossy().into_owned()),
-        shards: Some(Shards(shards.into())),
+        shards: Some(Whole(shards.into())),
         ..shape.service.clone()
     };
     let printed = Printed {

@@ -5,7 +5,7 @@
 //! many rounds as there are keys and items of lists.
 
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer,
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer,
     MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
@@ -58,7 +58,7 @@ impl Node {
         }
     }
 
-    fn whole_number(&self, max: u64) -> Result<u64, ReadError> {
+    fn whole_number(&self, max: u64, wanted: &dyn Expected) -> Result<u64, ReadError> {
         let number = match &self.value {
             Value::Int(value) => u64::try_from(*value).ok(),
             // `1e4`, and `010`, which are written as other numbers are and are whole.
@@ -68,11 +68,17 @@ impl Node {
         };
         match number.filter(|number| *number <= max) {
             Some(number) => Ok(number),
-            None if max > u64::from(u32::MAX) => {
-                self.refuse_quoted("a whole number, 0 or more", is_number)
-            }
-            None => self.refuse_quoted(&format!("a whole number from 0 to {max}"), is_number),
+            None => self.refuse_quoted(&limits(max, wanted), is_number),
         }
+    }
+}
+
+/// What a whole number must be: what `wanted` says, or within its type, where it says no more than which that is.
+fn limits(max: u64, wanted: &dyn Expected) -> String {
+    match &*wanted.to_string() {
+        "u64" => "a whole number, 0 or more".to_owned(),
+        "u8" | "u16" | "u32" => format!("a whole number from 0 to {max}"),
+        wanted => wanted.to_owned(),
     }
 }
 
@@ -90,7 +96,7 @@ fn is_number(text: &str) -> bool {
 macro_rules! whole_numbers {
     ($($method:ident $visit:ident $type:ty),*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-            let number = self.whole_number(u64::from(<$type>::MAX))?;
+            let number = self.whole_number(u64::from(<$type>::MAX), &visitor)?;
             visitor.$visit(number as $type)
         }
     )*};

@@ -12,7 +12,7 @@ use self::exporters::Exporters;
 use super::Durability;
 use super::access::{Auth, Cors, Tls};
 use super::forward::OwnSpans;
-use super::values::{MemoryLimit, Period, Shards};
+use super::values::{Mebibytes, MemoryLimit, Period, RunCount, ShardCount, Whole};
 use crate::telemetry::Logs;
 
 /// The whole file.
@@ -50,7 +50,7 @@ pub(super) struct Protocols {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Grpc {
     pub(super) endpoint: String,
-    pub(super) max_recv_msg_size_mib: u64,
+    pub(super) max_recv_msg_size_mib: Mebibytes,
     pub(super) tls: Option<Tls>,
     pub(super) auth: Auth,
 }
@@ -59,7 +59,7 @@ impl Default for Grpc {
     fn default() -> Self {
         Self {
             endpoint: "127.0.0.1:4317".to_owned(),
-            max_recv_msg_size_mib: 16,
+            max_recv_msg_size_mib: Whole(16),
             tls: None,
             auth: Auth::default(),
         }
@@ -71,7 +71,7 @@ impl Default for Grpc {
 pub(super) struct Http {
     pub(super) enabled: bool,
     pub(super) endpoint: String,
-    pub(super) max_request_body_size_mib: u64,
+    pub(super) max_request_body_size_mib: Mebibytes,
     pub(super) cors: Cors,
     pub(super) tls: Option<Tls>,
     pub(super) auth: Auth,
@@ -82,7 +82,7 @@ impl Default for Http {
         Self {
             enabled: true,
             endpoint: "127.0.0.1:4318".to_owned(),
-            max_request_body_size_mib: 16,
+            max_request_body_size_mib: Whole(16),
             cors: Cors::default(),
             tls: None,
             auth: Auth::default(),
@@ -96,7 +96,7 @@ pub(super) struct Service {
     pub(super) api: Api,
     pub(super) allow_insecure: bool,
     pub(super) data_dir: Option<String>,
-    pub(super) shards: Option<Shards>,
+    pub(super) shards: Option<ShardCount>,
     pub(super) memory_limit_mib: MemoryLimit,
     pub(super) durability: Durability,
     pub(super) snapshot_interval: Period,
@@ -169,7 +169,7 @@ impl Default for Traces {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Runs {
     pub(super) idle: Period,
-    pub(super) resident_max: u64,
+    pub(super) resident_max: RunCount,
     pub(super) retention: Retention,
 }
 
@@ -177,7 +177,7 @@ impl Default for Runs {
     fn default() -> Self {
         Self {
             idle: Period(Duration::from_secs(5 * 60)),
-            resident_max: 10_000,
+            resident_max: Whole(10_000),
             retention: Retention::default(),
         }
     }
@@ -187,14 +187,14 @@ impl Default for Runs {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Retention {
     pub(super) age: Period,
-    pub(super) runs: u64,
+    pub(super) runs: RunCount,
 }
 
 impl Default for Retention {
     fn default() -> Self {
         Self {
             age: Period(Duration::from_secs(7 * 24 * 3600)),
-            runs: 100_000,
+            runs: Whole(100_000),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Values of a configuration that have a form of their own: durations with a unit, the number of shards, the limit of memory, texts
+//! Values of a configuration that have a form of their own: durations with a unit, numbers with limits, the limit of memory, texts
 //! that are never shown, and addresses of which a part is not.
 
 use std::cell::Cell;
@@ -84,47 +84,46 @@ impl fmt::Display for Period {
     }
 }
 
-/// Most shards: each is a task with an inbox of its own, and more than cores bring nothing.
-pub(super) const SHARDS_MAX: u64 = 256;
-
-/// How many shards there are to be, which may be too many yet.
+/// A whole number within its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Shards(pub(super) u64);
+#[serde(transparent)]
+pub(super) struct Whole<const MIN: u64, const MAX: u64>(pub(super) u64);
 
-impl<'de> Deserialize<'de> for Shards {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ShardsVisitor)
+/// How many shards there are to be: each is a task with an inbox of its own, and more than cores bring nothing.
+pub(super) type ShardCount = Whole<1, 256>;
+
+/// How many runs are kept, in memory or at all: at most more than any disk has room for, and far from overflowing a number.
+pub(super) type RunCount = Whole<1, { 1 << 40 }>;
+
+/// The size of what is received or waits: beyond a gibibyte, one request can take the memory of a small machine.
+pub(super) type Mebibytes = Whole<1, 1024>;
+
+impl Mebibytes {
+    pub(super) fn bytes(self) -> usize {
+        usize::try_from(self.0 << 20).unwrap_or(usize::MAX)
     }
 }
 
-struct ShardsVisitor;
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Whole<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_u64(WholeVisitor)
+    }
+}
 
-impl Visitor<'_> for ShardsVisitor {
-    type Value = Shards;
+struct WholeVisitor<const MIN: u64, const MAX: u64>;
+
+impl<const MIN: u64, const MAX: u64> Visitor<'_> for WholeVisitor<MIN, MAX> {
+    type Value = Whole<MIN, MAX>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a whole number from 1 to {SHARDS_MAX}")
+        write!(f, "a whole number from {MIN} to {MAX}")
     }
 
-    fn visit_i64<E: Error>(self, shards: i64) -> Result<Shards, E> {
-        let whole = u64::try_from(shards).map(Shards);
-        whole.map_err(|_| E::invalid_value(Unexpected::Signed(shards), &self))
-    }
-
-    fn visit_u64<E: Error>(self, shards: u64) -> Result<Shards, E> {
-        Ok(Shards(shards))
-    }
-
-    fn visit_f64<E: Error>(self, shards: f64) -> Result<Shards, E> {
-        if shards >= 0.0 && shards.fract() == 0.0 {
-            return Ok(Shards(shards as u64));
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Whole<MIN, MAX>, E> {
+        if (MIN..=MAX).contains(&number) {
+            return Ok(Whole(number));
         }
-        Err(E::invalid_value(Unexpected::Float(shards), &self))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Shards, E> {
-        let whole = text.trim().parse().map(Shards);
-        whole.map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+        Err(E::invalid_value(Unexpected::Unsigned(number), &self))
     }
 }
 

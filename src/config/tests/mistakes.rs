@@ -107,7 +107,7 @@ fn the_right_way_to_write_is_told() {
     check(
         "runs: {resident_max: \"10\"}",
         &[
-            "1:8: runs.resident_max: expected a whole number, 0 or more, found a text: write `10` without quotes",
+            "1:8: runs.resident_max: expected a whole number from 1 to 1099511627776, found a text: write `10` without quotes",
         ],
     );
     check(
@@ -173,7 +173,7 @@ fn wrong_values_are_named_with_what_is_expected() {
     );
     check(
         "service:\n  shards: 0",
-        &["2:3: service.shards: expected 1 to 256, found 0"],
+        &["2:3: service.shards: expected a whole number from 1 to 256, found the number 0"],
     );
     check(
         "runs:\n  idle: 300",
@@ -295,7 +295,9 @@ fn wrong_names_and_thresholds_are_named() {
     );
     check(
         "receivers:\n  otlp:\n    protocols:\n      grpc:\n        max_recv_msg_size_mib: 0",
-        &["5:9: receivers.otlp.protocols.grpc.max_recv_msg_size_mib: expected 1 to 1024, found 0"],
+        &[
+            "5:9: receivers.otlp.protocols.grpc.max_recv_msg_size_mib: expected a whole number from 1 to 1024, found the number 0",
+        ],
     );
 }
 
@@ -610,12 +612,16 @@ fn strange_values_are_shown_harmlessly() {
     check(&long, &[&expected]);
     check(
         "runs:\n  resident_max: 18446744073709551615",
-        &["2:3: runs.resident_max: expected 1 to 1099511627776, found 18446744073709551615"],
+        &[
+            "2:3: runs.resident_max: expected a whole number from 1 to 1099511627776, found the number 18446744073709551615",
+        ],
     );
     loaded("runs:\n  resident_max: 1099511627776").unwrap();
     check(
         "service:\n  shards: 18446744073709551615",
-        &["2:3: service.shards: expected 1 to 256, found 18446744073709551615"],
+        &[
+            "2:3: service.shards: expected a whole number from 1 to 256, found the number 18446744073709551615",
+        ],
     );
     check(
         "detectors:\n  cost_budget_usd: 1e400",
