@@ -314,13 +314,16 @@ impl Fold {
                 .is_some_and(|mark| mark.outcome == Outcome::Failed)
     }
 
-    /// Clears a tally of which what it counted says nothing of this call any more.
+    /// Has a tally begin anew of which what it counted says nothing of this call any more.
     pub(crate) fn begin_anew(&mut self, rule: Rule, key: u64, judged: &Judged<'_>) {
-        if judged.is_terse() && self.tallies.has(rule, key) {
-            let number = self.tallies.of(rule, key).number;
-            if self.starts_anew(judged, number) {
-                self.tallies.of(rule, key).clear();
-            }
+        if !self.tallies.has(rule, key) {
+            return;
+        }
+        let number = self.tallies.of(rule, key).number;
+        if judged.is_terse() && self.starts_anew(judged, number) {
+            self.tallies.of(rule, key).clear();
+        } else if self.survives(judged) {
+            self.tallies.of(rule, key).begin_again();
         }
     }
 

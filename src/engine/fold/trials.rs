@@ -70,7 +70,7 @@ impl Fold {
     }
 
     /// Whether the check goes well, and the one before it said no, of which each was of another step, taken back before the next.
-    pub(crate) fn survives(&self, judged: &Judged<'_>) -> bool {
+    pub(super) fn survives(&self, judged: &Judged<'_>) -> bool {
         let newest = self.recent.of_key(judged.key).next();
         judged.outcome == Outcome::Stale
             && !judged.denies

@@ -76,12 +76,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if policy.progress_aware {
         fold.begin_anew(RULE, key, judged);
     }
-    let survives = policy.progress_aware && fold.survives(judged);
     let tally = fold.tallies.of(RULE, key);
     tally.expire(judged.number, settings.window_calls);
-    if survives {
-        tally.begin_again();
-    }
     if policy.progress_aware && !is_repeat(tally, judged, changed_at, is_first_of_worker) {
         return None;
     }

@@ -61,11 +61,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if policy.progress_aware {
         fold.begin_anew(RULE, group, judged);
     }
-    let survives = policy.progress_aware && fold.survives(judged);
     let tally = fold.tallies.of(RULE, group);
-    if survives {
-        tally.begin_again();
-    }
     tally.expire(judged.number, settings.window_calls);
     if policy.progress_aware && !is_repeat(tally, judged, changed_at, is_first_of_worker) {
         return None;
