@@ -142,8 +142,19 @@ fn empty_results_are_described() {
     let wrapped = |i: usize| ask(i, json!({"offers": {}, "note": format!("try {i}")}));
     let wrapped: Vec<_> = (0..7).map(wrapped).collect();
     check(&wrapped, &[]);
-    let config = "tools: {find: {payload_fields: [offers], volatile_fields: [note]}}";
-    check_with(config, &wrapped, &["empty_result_loop", "no_progress"]);
+    for config in [
+        "tools: {find: {payload_fields: [offers]}}",
+        "tools: {find: {payload_fields: [offers], volatile_fields: [note]}}",
+    ] {
+        check_with(config, &wrapped, &["empty_result_loop", "no_progress"]);
+    }
+    let found = |i: usize| ask(i, json!({"offers": {"boat": i}, "more": {}}));
+    let found: Vec<_> = (0..7).map(found).collect();
+    check_with(
+        "tools: {find: {payload_fields: [offers, more]}}",
+        &found,
+        &[],
+    );
 }
 
 /// Given a tool that searches, queries that are alike and bring nothing new are one question; where each finds something, they are

@@ -127,6 +127,10 @@ pub(super) struct Members {
     placed: bool,
     /// A member says that it was not found: `{"found": false, …}`. What is said behind it tells only so once more.
     missed: bool,
+    /// A member is empty that carries the result, as the user says.
+    payload_empty: bool,
+    /// And one is not.
+    payload_filled: bool,
 }
 
 impl Members {
@@ -137,6 +141,8 @@ impl Members {
         value: &Digest,
         (is_volatile, is_payload): (bool, bool),
     ) {
+        self.payload_empty |= is_payload && value.empty;
+        self.payload_filled |= is_payload && !value.empty;
         if self.holds {
             return;
         }
@@ -172,6 +178,9 @@ impl Members {
     /// Whether the object holds nothing. `{"count": 0}` alone is a number that was asked for; how many hits there are in all says
     /// nothing of a page that has none.
     pub(super) fn is_empty(self) -> bool {
+        if self.payload_empty && !self.payload_filled {
+            return true;
+        }
         !self.holds
             && (self.payload || self.missed || !(self.filled || self.faultless))
             && (self.named || !self.measured)
