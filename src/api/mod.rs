@@ -115,7 +115,8 @@ impl Default for Settings {
 pub type Metrics = Arc<dyn Fn(&Tenant) -> String + Send + Sync>;
 
 /// Serves at the listener until `shutdown`, then takes no new connection, ends the streams, and resolves when the answers
-/// that are under way have been taken. A client that does not take its answer holds this up: put a deadline around it.
+/// that are under way have been taken. A client that does not take its answer holds this up: put a deadline around it. From
+/// `stopping` on, which comes before that, Eddy is not ready.
 ///
 /// Each tenant has its own copy of everything that can be asked, over its own shards; the gate leads a request to the copy
 /// of its credential's tenant, so that no question can reach another's runs.
@@ -124,11 +125,13 @@ pub async fn serve(
     tenants: BTreeMap<Tenant, TenantShards>,
     metrics: Metrics,
     settings: Settings,
+    stopping: CancellationToken,
     shutdown: CancellationToken,
 ) -> Result<(), tonic::transport::Error> {
     let (reporter, health) = tonic_health::server::health_reporter();
     let readiness = Readiness {
         tenants: tenants.values().cloned().collect(),
+        stopping,
         shutdown: shutdown.clone(),
     };
     let reflection = settings.reflection.then(reflection::service);

@@ -25,6 +25,8 @@ const SERVICES: [&str; 4] = [
 #[derive(Clone)]
 pub(super) struct Readiness {
     pub(super) tenants: Arc<[TenantShards]>,
+    /// Cancelled as soon as nothing is received any more, which is long before questions are answered no more.
+    pub(super) stopping: CancellationToken,
     /// Ends the streams. The program holds the other end.
     pub(super) shutdown: CancellationToken,
 }
@@ -46,7 +48,7 @@ impl Readiness {
             );
             reasons.push(text.into());
         }
-        if self.shutdown.is_cancelled() {
+        if self.stopping.is_cancelled() {
             reasons.push("Eddy is stopping".into());
         }
         reasons
@@ -57,7 +59,7 @@ impl Readiness {
             .tenants
             .iter()
             .all(|shards| shards.not_ready().is_none());
-        all_are && !self.shutdown.is_cancelled()
+        all_are && !self.stopping.is_cancelled()
     }
 }
 

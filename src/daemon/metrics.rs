@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use tokio_util::sync::CancellationToken;
+
 use super::process;
 use super::tenants::TenantServices;
 use crate::engine::guard::verdict::VerdictKind;
@@ -36,6 +38,8 @@ pub(super) struct Sources {
     pub(super) forwards: Forwards,
     pub(super) own_spans: Option<Forwards>,
     pub(super) memory_limit: Option<u64>,
+    /// Cancelled as soon as nothing is received any more.
+    pub(super) stopping: CancellationToken,
     pub(super) began: Instant,
 }
 
@@ -67,7 +71,7 @@ impl Sources {
             let statuses = queues.into_iter().flatten().flat_map(Forwards::status);
             forwards(&mut page, &statuses.collect::<Vec<_>>());
         }
-        runs(&mut page, &tenants);
+        runs(&mut page, &tenants, self.stopping.is_cancelled());
         warnings(&mut page, &tenants);
         guards(&mut page, &tenants);
         stores(&mut page, &tenants);
@@ -243,11 +247,11 @@ fn with_shards(tenants: &[TenantStatus]) -> impl Iterator<Item = (&str, &Shards)
     tenants.filter_map(|tenant| Some((&*tenant.name, tenant.shards.as_ref()?)))
 }
 
-fn runs(page: &mut Page, tenants: &[TenantStatus]) {
+fn runs(page: &mut Page, tenants: &[TenantStatus], stopping: bool) {
     let mut family = page.gauge("ready", "Whether reports are taken: 1 or 0.");
     for tenant in tenants {
         let ready = tenant.shards.as_ref().is_some_and(Shards::is_ready);
-        family.sample(&[("tenant", &tenant.name)], u8::from(ready));
+        family.sample(&[("tenant", &tenant.name)], u8::from(ready && !stopping));
     }
     let mut family = page.counter(
         "store_reopened_total",

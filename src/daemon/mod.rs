@@ -157,13 +157,18 @@ impl Daemon {
         let traces = settings.own_spans.clone().map(Traces::start).transpose()?;
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));
         let intake = intake(settings, &tenants, Arc::clone(&normalizer), &forwards);
+        let otlp_grpc = listeners.grpc.address().unwrap_or(settings.otlp_grpc);
+        let otlp_http = listeners.http.as_ref().and_then(|http| http.address().ok());
+        let connections = listeners.connections();
+        let receiver = serve_otlp(listeners.grpc, listeners.http, &intake, settings);
         let sources = Sources {
-            listeners: listeners.connections(),
+            listeners: connections,
             intake: intake.clone(),
             tenants: tenants.clone(),
             forwards: forwards.clone(),
             own_spans: traces.as_ref().map(|traces| traces.queue().clone()),
             memory_limit,
+            stopping: receiver.stop.clone(),
             began,
         };
         let mut keepers: JoinSet<()> = tenants
@@ -175,14 +180,14 @@ impl Daemon {
             keepers.spawn(memory::mind(limit, intake.clone(), tenants.clone()));
         }
         let daemon = Self {
-            otlp_grpc: listeners.grpc.address().unwrap_or(settings.otlp_grpc),
-            otlp_http: listeners.http.as_ref().and_then(|http| http.address().ok()),
+            otlp_grpc,
+            otlp_http,
             api: listeners.api.address().unwrap_or(settings.api),
             shutdown_deadline: settings.shutdown_deadline,
             keepers,
             rooms: Rooms {
                 api: serve_api(listeners.api, shards_of(&tenants), sources, settings),
-                receiver: serve_otlp(listeners.grpc, listeners.http, &intake, settings),
+                receiver,
                 tenants,
                 forwards,
                 traces,
@@ -338,13 +343,14 @@ fn serve_api(
     settings: &Settings,
 ) -> Served {
     let stop = CancellationToken::new();
+    let stopping = sources.stopping.clone();
     let metrics: Metrics = Arc::new(move |tenant| sources.page(tenant));
     let settings = api::Settings {
         show_arguments: settings.show_arguments,
         reflection: settings.reflection,
         ..api::Settings::default()
     };
-    let serving = api::serve(listener, tenants, metrics, settings, stop.clone());
+    let serving = api::serve(listener, tenants, metrics, settings, stopping, stop.clone());
     let task = tokio::spawn(async move {
         if let Err(error) = serving.await {
             tracing::error!(%error, "the API server ended");

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::kill::{Feeding, SENDERS, compare};
 use super::load::{send_patiently, set_by};
 use super::reload::looping;
-use super::support::{Daemon, PATIENCE, Sender, free_port, runtime};
+use super::support::{Daemon, PATIENCE, Sender, free_port, runtime, until};
 
 /// Time that the daemon is given to leave, in seconds, and how much later it may have left on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(3);
@@ -131,6 +131,31 @@ pub(crate) fn raised(daemon: &Daemon) -> Revisions {
     let runs = daemon.runs();
     let warnings = runs.values().filter_map(|run| run["warnings"].as_array());
     revisions(warnings.flatten().cloned())
+}
+
+/// Given a sender that has not sent all of its request when the daemon is told to leave, the daemon says that it is not ready while
+/// it waits for the rest: it takes nothing else any more.
+#[test]
+fn what_stops_is_not_ready() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start(directory.path());
+    let shown = || {
+        let (_, metrics) = daemon.get("/metrics");
+        metrics.to_string().contains("\\neddy_ready 1\\n")
+    };
+    assert!(daemon.get("/readyz").0 == 200 && shown());
+    let mut sender = TcpStream::connect(daemon.http).expect("it listens");
+    let head = "POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\ncontent-length: 9\r\n\r\nhalf";
+    sender.write_all(head.as_bytes()).expect("it is taken");
+    // The head has been read.
+    std::thread::sleep(Duration::from_millis(300));
+    daemon.signal("TERM");
+    let stopping = async || Some(()).filter(|()| daemon.get("/readyz").0 == 503);
+    runtime().block_on(until(stopping));
+    let (_, said) = daemon.get("/readyz");
+    assert_eq!(said["reasons"][0], "Eddy is stopping", "{said}");
+    assert!(!shown());
+    assert!(TcpStream::connect(daemon.grpc).is_err(), "it takes more");
 }
 
 /// Given a daemon that is told to leave under load again and again, beside connections that never let go and a receiver of

@@ -6,6 +6,7 @@ use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus::Serving;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt;
 
@@ -21,6 +22,24 @@ async fn streams_end_at_shutdown() {
     let mut health = HealthClient::new(eddy.channel().await);
     let watch = health.watch(HealthCheckRequest::default()).await;
     let mut watch = watch.expect("health is watched").into_inner();
+    // It is not ready from the moment on at which nothing is received any more, and answers as long as there is something to say.
+    eddy.stopping.cancel();
+    let (status, said) = eddy.get("/readyz").await;
+    assert_eq!(
+        (status, &said["reasons"][0]),
+        (503, &"Eddy is stopping".into())
+    );
+    let serving = async {
+        while watch
+            .message()
+            .await
+            .expect("no error")
+            .expect("health")
+            .status()
+            == Serving
+        {}
+    };
+    timeout(PATIENCE, serving).await.expect("in time");
     eddy.shutdown.cancel();
     assert_eq!(next(&mut tail).await, None);
     assert_eq!(events.next().await, None);

@@ -59,6 +59,7 @@ const POLICY: &str = r#"{
 struct Fixture {
     address: String,
     shards: Shards,
+    stopping: CancellationToken,
     shutdown: CancellationToken,
     served: JoinHandle<Result<(), tonic::transport::Error>>,
     _dir: TempDir,
@@ -80,7 +81,7 @@ impl Fixture {
     async fn serve(shards: Shards, settings: Settings, dir: TempDir) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let shutdown = CancellationToken::new();
+        let (stopping, shutdown) = (CancellationToken::new(), CancellationToken::new());
         let store = shards.store().downgrade();
         let size = move || store.upgrade().map_or(0, |store| store.size_bytes());
         let served = tokio::spawn(serve(
@@ -88,11 +89,13 @@ impl Fixture {
             BTreeMap::from([(Tenant::default(), shards.clone().into())]),
             Arc::new(move |_| format!("eddy_store_size_bytes {}\n", size())),
             settings,
+            stopping.clone(),
             shutdown.clone(),
         ));
         Self {
             address,
             shards,
+            stopping,
             shutdown,
             served,
             _dir: dir,
