@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::mistake::{Mistakes, shown};
 use super::tree::Node;
-use super::values::{Period, masked};
+use super::values::{MASKED, Period, is_masked, masked};
 use crate::files::Fault;
 
 /// Longest period anywhere: ten years stands in for "never" without overflowing a clock.
@@ -47,6 +47,9 @@ impl Checker<'_> {
     }
 
     pub(super) fn url(&mut self, path: &[&str], text: &str) {
+        if is_masked(text) {
+            self.wrong(path, MASKED);
+        }
         let rest = text
             .strip_prefix("http://")
             .or_else(|| text.strip_prefix("https://"));

@@ -198,9 +198,26 @@ pub(super) fn with_secrets(value: &impl Serialize) -> serde_json::Value {
 }
 
 /// A text that is never shown: neither by `config print` nor in a log.
-#[derive(Clone, PartialEq, Eq, serde::Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Secret(String);
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if is_masked(&text) {
+            return Err(D::Error::custom(MASKED));
+        }
+        Ok(Self(text))
+    }
+}
+
+/// What is wrong with a text in which a secret is hidden. Taken as it stands, it would be one that everybody knows.
+pub(super) const MASKED: &str = "`[hidden]` is what `eddy config print` shows in the place of a secret: write the secret, or `${env:NAME}`";
+
+/// Whether a secret is hidden in a text.
+pub(super) fn is_masked(text: &str) -> bool {
+    text.contains(MASK)
+}
 
 impl Secret {
     /// The text itself, for the exporter that needs it.

@@ -596,6 +596,28 @@ fn exporters_that_cannot_be_are_named() {
     );
 }
 
+/// Given what `config print` shows in the place of secrets, it is none: everybody knows it.
+#[test]
+fn hidden_secrets_are_no_secrets() {
+    let mistake =
+        "`[hidden]` is what `eddy config print` shows in the place of a secret: write the secret";
+    check(
+        "service:\n  api:\n    auth:\n      tokens:\n      - token: '[hidden]'",
+        &[&format!("5:9: service.api.auth.tokens.1.token: {mistake}")],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: https://h/[hidden]\n    token: '[hidden]'",
+        &[
+            &format!("3:5: exporters.webhook.url: {mistake}"),
+            &format!("4:5: exporters.webhook.token: {mistake}"),
+        ],
+    );
+    check(
+        "exporters:\n  otlp_logs:\n    endpoint: https://h\n    headers: {a: '[hidden]'}",
+        &[&format!("4:15: exporters.otlp_logs.headers.a: {mistake}")],
+    );
+}
+
 /// Given values that would move a terminal's cursor, or fill it, they are shown escaped and cut; given numbers that are too
 /// large, they are told as they were written.
 #[test]
