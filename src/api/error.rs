@@ -83,6 +83,14 @@ impl ApiError {
         }
     }
 
+    /// Whether the client's place is none in this log of alerts.
+    pub(super) fn is_of_another_log(&self) -> bool {
+        matches!(
+            self,
+            Self::CursorAhead { .. } | Self::CursorElsewhere { .. }
+        )
+    }
+
     fn code(&self) -> Code {
         match self {
             Self::Invalid { .. } => Code::InvalidArgument,

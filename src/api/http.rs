@@ -137,12 +137,24 @@ async fn alerts(
         min_severity: min_severity(&query.min_severity)?,
         run_ids: unless_empty(&query.run_id).into_iter().collect(),
     };
-    // An event source that reconnects asks with its first address again, so what it last saw goes before `cursor`.
     let asked = query.cursor.map(|cursor| place("cursor", &cursor));
-    let asked = last_event_id(&headers)?.or(asked.transpose()?);
-    let (begins, items) = api.tail(asked, filter).await?;
+    let asked = asked.transpose()?;
+    // An event source that reconnects asks with its first address again, so what it last saw goes before `cursor`.
+    let seen = last_event_id(&headers)?;
+    let (begins, items, anew) = match api.tail(seen.or(asked), filter.clone()).await {
+        // It is never again asked for what is refused to it, so it is told within the stream.
+        Err(elsewhere) if seen.is_some() && elsewhere.is_of_another_log() => {
+            let (begins, items) = api.tail(Some(Place::OLDEST), filter).await?;
+            let said = json!({ "error": elsewhere.to_string() }).to_string();
+            (begins, items, Event::default().event("anew").data(said))
+        }
+        tail => {
+            let (begins, items) = tail?;
+            (begins, items, Event::default())
+        }
+    };
     // Whoever is cut off before the first alert asks for what came since.
-    let begins = Event::default().id(begins.to_string());
+    let begins = anew.id(begins.to_string());
     let events = stream::iter([Ok(begins)]).chain(items.map(|item| item.map(event)));
     let keep_alive = KeepAlive::new().interval(api.settings.keep_alive);
     Ok(Sse::new(events).keep_alive(keep_alive).into_response())

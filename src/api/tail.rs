@@ -78,7 +78,7 @@ impl Start {
     pub(super) fn from_place(place: Option<Place>) -> Self {
         match place {
             None => Self::Now,
-            Some(Place { cursor: 0, .. }) => Self::Oldest,
+            Some(place) if place.cursor == Place::OLDEST.cursor => Self::Oldest,
             Some(place) => Self::After(place),
         }
     }

@@ -18,6 +18,14 @@ pub struct Place {
     pub at_ms: Option<u64>,
 }
 
+impl Place {
+    /// Before all alerts that are kept.
+    pub const OLDEST: Self = Self {
+        cursor: 0,
+        at_ms: None,
+    };
+}
+
 /// A text that is no [`Place`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(

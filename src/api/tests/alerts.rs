@@ -278,6 +278,18 @@ async fn server_sent_alerts_resume() {
     eddy.commit_alerts("a", Severity::Warning, 1).await;
     let newest = "4@2023-11-14T22:13:22.000Z";
     assert_eq!(events.next().await.expect("an event").id, newest);
+    // Of another log, an event source begins with the oldest: what is refused it never asks for again.
+    let mut events = eddy
+        .events(
+            "/v1/alerts",
+            "last-event-id: 2@2023-11-14T22:13:23.000Z\r\n",
+        )
+        .await;
+    let anew = events.next().await.expect("an event");
+    assert_eq!((anew.id.as_str(), anew.event.as_str()), ("0", "anew"));
+    assert!(anew.data.contains("another log"), "{}", anew.data);
+    let first = events.next().await.expect("an event");
+    assert_eq!(first.id, "1@2023-11-14T22:13:22.000Z");
     // Whoever has seen none knows where to go on.
     let mut events = eddy.events("/v1/alerts", "").await;
     assert_eq!(events.next_line().await, Some(format!("id: {newest}")));
