@@ -72,8 +72,8 @@ pub fn is_unbegun(dir: &Path) -> Result<bool, StoreError> {
 /// bridges, and those of the file system. What was copied until then is removed.
 pub fn copy(from: &Path, to: &Path, parts: &[PathBuf]) -> Result<Vec<Copied>, StoreError> {
     // To join nothing to a path is to put a slash behind it, which is not for people.
-    let store = |part| from.join(part).components().collect::<PathBuf>();
-    for from in parts.iter().map(store) {
+    let part_of = |dir: &Path, part: &PathBuf| dir.join(part).components().collect::<PathBuf>();
+    for from in parts.iter().map(|part| part_of(from, part)) {
         if !open::says_format(&from)? {
             let error = io::Error::new(io::ErrorKind::NotFound, "there is no store of eddy");
             return Err(StoreError::io("cannot copy", from, error));
@@ -83,7 +83,7 @@ pub fn copy(from: &Path, to: &Path, parts: &[PathBuf]) -> Result<Vec<Copied>, St
     begin(to).map_err(refused)?;
     let copied = parts
         .iter()
-        .map(|part| copy_store(&from.join(part), &to.join(part)));
+        .map(|part| copy_store(&part_of(from, part), &part_of(to, part)));
     let copied: Result<Vec<_>, _> = copied.collect();
     if copied.is_err() {
         clear(to);
@@ -118,15 +118,18 @@ fn clear(to: &Path) {
 }
 
 fn copy_store(from: &Path, to: &Path) -> Result<Copied, StoreError> {
-    let mut copied = copy_once(from, to);
-    for _ in 1..TRIES {
+    let journal = from.join(DATABASE).join(JOURNAL);
+    let mut copied = copy_once(from, Some(&journal), to);
+    for nth in 2..=TRIES {
         if copied.is_ok() {
             break;
         }
         for part in [SNAPSHOTS, DATABASE] {
             let _ = fs::remove_dir_all(to.join(part));
         }
-        copied = copy_once(from, to);
+        // The journal may be gone. Where the database is missing with it, that is being set aside just now.
+        let is_gone = nth == TRIES && !journal.exists() && from.join(DATABASE).exists();
+        copied = copy_once(from, Some(&*journal).filter(|_| !is_gone), to);
     }
     let copied = copied.map_err(|error| match error.kind() {
         // What lies there is at fault, and not where it is to go.
@@ -143,16 +146,18 @@ pub(super) fn copied_until(dir: &Path) -> Option<u64> {
     Some(said.trim().parse().unwrap_or(0))
 }
 
-fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
+/// Copies a store, of which the journal may be gone.
+fn copy_once(from: &Path, journal: Option<&Path>, to: &Path) -> io::Result<Copied> {
     // The snapshot first: the journal only grows behind it.
     let (snapshot, snapshots_damaged) = copy_snapshot(&snapshot::dir_of(from), to)?;
     let start = snapshot.map_or(1, |head| head.start.max(1));
-    let (journal, copy) = (
-        from.join(DATABASE).join(JOURNAL),
-        to.join(DATABASE).join(JOURNAL),
-    );
-    let acknowledged = count_records(&journal, start).map_err(|error| unread(&journal, &error))?;
-    let files = copy_journal(&journal, &copy)?;
+    let copy = to.join(DATABASE).join(JOURNAL);
+    fs::create_dir_all(&copy)?;
+    let (mut acknowledged, mut files) = (0, 0);
+    if let Some(journal) = journal {
+        acknowledged = count_records(journal, start).map_err(|error| unread(journal, &error))?;
+        files = copy_journal(journal, &copy)?;
+    }
     let records = count_records(&copy, start)?;
     if records < acknowledged {
         // The files that held them were written anew, and those that they are in now were not there yet.
@@ -207,13 +212,11 @@ fn copy_snapshot(snapshots: &Path, to: &Path) -> io::Result<(Option<Head>, usize
     Ok((Some(head), damaged))
 }
 
-/// Copies the files of the journal, and says how many. Where their directory is missing, the database is being set aside just now,
-/// and the journal with it.
+/// Copies the files of the journal, and says how many.
 fn copy_journal(journal: &Path, to: &Path) -> io::Result<usize> {
-    fs::create_dir_all(to)?;
     let mut copied = 0;
-    let files = fs::read_dir(journal).map_err(|error| unread(journal, &error))?;
-    for file in files {
+    let listed = fs::read_dir(journal).map_err(|error| unread(journal, &error))?;
+    for file in listed {
         let file = file?;
         if file.file_type()?.is_file() {
             fs::copy(file.path(), to.join(file.file_name()))?;
@@ -223,9 +226,10 @@ fn copy_journal(journal: &Path, to: &Path) -> io::Result<usize> {
     Ok(copied)
 }
 
+/// What is said of a journal that cannot be read, which is at fault and not where it is copied to.
 fn unread(journal: &Path, error: &io::Error) -> io::Error {
     let text = format!("cannot read `{}`: {error}", journal.display());
-    io::Error::new(error.kind(), text)
+    io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
 /// Records of a journal from this position on.

@@ -46,6 +46,19 @@ async fn a_store_of_which_nothing_can_be_read() {
     assert!(loss.ends_with("all that was there is lost"), "{loss}");
 }
 
+/// Given a store whose journal is gone, directory and all, a copy has the snapshot, and says what it lacks.
+#[tokio::test]
+async fn a_copy_tells_of_a_journal_that_is_gone() {
+    let (dir, _) = filled(&with_snapshots()).await;
+    fs::remove_dir_all(database(dir.path()).join("journal")).unwrap();
+    let copies = TempDir::new().unwrap();
+    let to = copies.path().join("copy");
+    let held = &backup::copy(dir.path(), &to, &[PathBuf::new()]).unwrap()[0];
+    assert!(held.snapshot_ms.is_some() && held.records == 0);
+    let lacks = held.lacks.unwrap_or_default();
+    assert!(lacks.starts_with("there is no journal"), "{lacks}");
+}
+
 /// Given a process that is started again and again before it comes to write a snapshot, and then a damaged database: the
 /// snapshot of long ago and the journal since still give everything.
 #[tokio::test]
