@@ -1,10 +1,11 @@
 //! Takes secrets out of text before it may be kept or shown.
 //!
 //! Three signs tell a secret: the name it stands under (`password`, `api_key`: `names` knows it, `named` and `markup` find
-//! the value, and `extent` where it ends), the command that it is given to (`mysql -psecret`: `programs`; `vault login …`:
-//! `commands`), and its own look (`sk-…`, a JWT, a PEM block, a card number that passes its check: `looks`). Only samples and
-//! error texts pass here; fingerprints are hashes of the true value and cannot be turned back. When in doubt a text is
-//! hidden: a sample that says less only makes two calls look a little more alike.
+//! the value, and `extent` where it ends), the command or the statement that it is given to (`mysql -psecret`: `programs`;
+//! `vault login …`: `commands`; `chpasswd <<< …`: `input`; `IDENTIFIED BY …`: `sql`), and its own look (`sk-…`, a JWT, a
+//! PEM block, a card number that passes its check: `looks`). Only samples and error texts pass here; fingerprints are hashes
+//! of the true value and cannot be turned back. When in doubt a text is hidden: a sample that says less only makes two calls
+//! look a little more alike.
 //!
 //! The text is walked once, from word to word, and once more where a part of it is encoded (`encoded`). What begins at a word is
 //! looked at further only where the word and the signs around it leave a doubt, and then either hidden, and walked past, or given
@@ -13,11 +14,13 @@
 mod commands;
 mod encoded;
 mod extent;
+mod input;
 mod looks;
 mod markup;
 mod named;
 pub(super) mod names;
 pub(super) mod programs;
+mod sql;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -55,15 +58,18 @@ fn without_plain(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a text has any of the signs that secrets have: nearly all of them hold a digit, `-` or `_`, the others follow a
-/// `:`, `=`, `<`, `(` or `'`, surround an `@`, or are keys of providers that begin with `A` and have an `I` soon after. One of
-/// letters alone in a command of words alone (`vault login hunter`) is not told: texts of words are too many to be walked.
+/// `:`, `=`, `<`, `(` or `'`, surround an `@`, are said to a program behind a `|`, or are keys of providers that begin with `A`
+/// and have an `I` soon after. One of letters alone in a command of words alone (`vault login hunter`) is not told: texts of
+/// words are too many to be walked.
 #[expect(clippy::needless_bitwise_bool, reason = "see `wide::any`")]
 fn may_hold_secret(text: &[u8]) -> bool {
     let is_one =
         |byte: u8, signs: &[u8]| signs.iter().fold(false, |any, sign| any | (byte == *sign));
-    let is_sign = |byte: u8| (byte.wrapping_sub(b'0') <= b'=' - b'0') | is_one(byte, b"-_@I('");
-    // Texts of words alone, and there are many, are told by few questions.
-    let is_no_word = |byte: u8| (byte.wrapping_sub(b'\'') <= b'@' - b'\'') | is_one(byte, b"_I");
+    let is_sign = |byte: u8| (byte.wrapping_sub(b'0') <= b'=' - b'0') | is_one(byte, b"-_@I('|");
+    // Texts of words alone, and there are many, are told by few questions: `_` and `|` are among those with these bits.
+    let is_no_word = |byte: u8| {
+        (byte.wrapping_sub(b'\'') <= b'@' - b'\'') | (byte == b'I') | (byte & b'\\' == b'\\')
+    };
     wide::any(text, is_no_word) && wide::any(text, is_sign)
 }
 
@@ -132,6 +138,7 @@ impl<'a> Walk<'a> {
                 .or_else(|| looks::webhook(bytes, at))
                 .or_else(|| looks::bot_token(bytes, at)),
             b'@' => looks::email(bytes, at, self.hidden),
+            b'<' => input::redirected(bytes, at),
             _ => None,
         }
     }
@@ -669,6 +676,231 @@ mod tests {
         }
     }
 
+    /// Given secrets that a program is told as its input, by a pipe, a here-string or a here-document, they are hidden; what other
+    /// programs are told stays.
+    #[test]
+    fn secrets_told_as_input_are_hidden() {
+        for (input, expected) in [
+            ("chpasswd <<< 'bob:hunter'", "chpasswd <<< '[redacted]'"),
+            (
+                "sudo chpasswd -e <<<bob:hunter",
+                "sudo chpasswd -e <<<[redacted]",
+            ),
+            (
+                "gh secret set NAME -R o/r <<< \"a b\"; ls",
+                "gh secret set NAME -R o/r <<< \"[redacted]\"; ls",
+            ),
+            (
+                "docker login --password-stdin reg.io <<< hunter",
+                "docker login --password-stdin reg.io <<< [redacted]",
+            ),
+            (
+                "sudo chpasswd <<'EOF'\nbob:a b\nann:c\nEOF\nls",
+                "sudo chpasswd <<'EOF'\n[redacted]\nEOF\nls",
+            ),
+            (
+                "cat <<-END | docker exec -i c chpasswd\n\tbob:a\n\tEND",
+                "cat <<-END | docker exec -i c chpasswd\n[redacted]\n\tEND",
+            ),
+            ("chpasswd <<EOF\nbob:cut o", "chpasswd <<EOF\n[redacted]"),
+            (
+                "printf %s hunter | gh secret set NAME",
+                "printf [redacted] | gh secret set NAME",
+            ),
+            (
+                r"printf 'bob:%s\n' hunter | chpasswd",
+                "printf [redacted] | chpasswd",
+            ),
+            (
+                "printf 'a b' | docker login -u b --password-stdin",
+                "printf '[redacted]' | docker login -u b --password-stdin",
+            ),
+            (
+                "echo two words | passwd --stdin bob",
+                "echo [redacted] | passwd --stdin bob",
+            ),
+            (
+                r"echo hunter| tr -d '\n' | wrangler secret put KEY",
+                r"echo [redacted]| tr -d '\n' | wrangler secret put KEY",
+            ),
+            (
+                "echo hunter | \\\ndocker login -u b \\\n --password-stdin",
+                "echo [redacted] | \\\ndocker login -u b \\\n --password-stdin",
+            ),
+            (
+                "bash -c 'echo hunter | chpasswd'",
+                "bash -c 'echo [redacted] | chpasswd'",
+            ),
+            (
+                r#"{\"cmd\":\"echo \\\"a b\\\" | vault login -\"}"#,
+                r#"{\"cmd\":\"echo \\\"[redacted]\\\" | vault login -\"}"#,
+            ),
+            (
+                "echo hunter | openssl rsa -passin stdin -in a",
+                "echo [redacted] | openssl rsa -passin stdin -in a",
+            ),
+        ] {
+            check(input, expected);
+        }
+        for kept in [
+            "docker login --password-stdin",
+            "cat <<< hunter; chpasswd",
+            "cat > a <<EOF\nb=c\nEOF\nchpasswd -h",
+            "echo hunter || sudo -S ls",
+            "echo a | tee b; passwd --help",
+            "echo 'a b' | git hash-object -w --stdin",
+            "echo abc | grep passwd; echo root | tee /etc/passwd",
+            "printf 'a' | sort | uniq -c",
+            "1 << 3 and 2 <<< 4; std::cout << \"passwd\" << std::endl",
+            "echo yes | docker secret ls",
+        ] {
+            check(kept, kept);
+        }
+    }
+
+    /// Given secrets of accounts in SQL, they are hidden, whatever stands between them and the word for them.
+    #[test]
+    fn secrets_of_sql_are_hidden() {
+        for (input, expected) in [
+            (
+                "SET PASSWORD FOR 'bob'@'%' = 'a b';",
+                "SET PASSWORD FOR 'bob'@'%' = '[redacted]';",
+            ),
+            (
+                "SET PASSWORD FOR bob = PASSWORD('hunter')",
+                "SET PASSWORD FOR bob = PASSWORD('[redacted]')",
+            ),
+            (
+                "SET PASSWORD = PASSWORD('a b'); SELECT 'c'",
+                "SET PASSWORD = [redacted]); SELECT 'c'",
+            ),
+            (
+                "ALTER USER bob IDENTIFIED BY hunter REPLACE x;",
+                "ALTER USER bob IDENTIFIED BY [redacted] REPLACE x;",
+            ),
+            (
+                "create user bob identified by hunter1",
+                "create user bob identified by [redacted]",
+            ),
+            (
+                "CREATE USER bob IDENTIFIED BY VALUES 'S:1F'",
+                "CREATE USER bob IDENTIFIED BY VALUES '[redacted]'",
+            ),
+            (
+                "ALTER USER 'b'@'h' IDENTIFIED WITH 'plugin_a'\n AS '*1F'",
+                "ALTER USER 'b'@'h' IDENTIFIED WITH 'plugin_a'\n AS '[redacted]'",
+            ),
+            (
+                "ALTER ROLE bob PASSWORD E'a b'",
+                "ALTER ROLE bob PASSWORD E'[redacted]'",
+            ),
+            (
+                "CREATE ROLE bob LOGIN PASSWORD $$a b$$; -- c",
+                "CREATE ROLE bob LOGIN PASSWORD $$[redacted]$$; -- c",
+            ),
+            (
+                "psql -c 'ALTER USER bob PASSWORD ''hunter'''",
+                "psql -c 'ALTER USER bob PASSWORD ''[redacted]'''",
+            ),
+            (
+                "CREATE USER bob WITH PASSWORD \"a b\"; -- c",
+                "CREATE USER bob WITH PASSWORD \"[redacted]\"; -- c",
+            ),
+        ] {
+            check(input, expected);
+        }
+        for kept in [
+            "SELECT password FROM users WHERE id = 1",
+            "users are identified by name (identified by `id`), and was identified as 'a'",
+            "CREATE USER bob IDENTIFIED BY RANDOM PASSWORD;",
+            "ALTER USER bob PASSWORD EXPIRE; SELECT 'a'",
+            "ALTER USER bob PASSWORD NULL; -- b",
+            "a form with password \"reset\" or password for bob; x = 'a'",
+            "password reset (by mail)",
+        ] {
+            check(kept, kept);
+        }
+    }
+
+    /// Given secrets that stand behind a word of a command or of a line, they are hidden; the same words in
+    /// prose stay.
+    #[test]
+    fn secrets_behind_words_are_hidden() {
+        for (input, expected) in [
+            (
+                "mysqladmin -u root password \"a b\"",
+                "mysqladmin -u root password \"[redacted]\"",
+            ),
+            (
+                "nmcli dev wifi connect a-b password hunter",
+                "nmcli dev wifi connect a-b password [redacted]",
+            ),
+            (
+                "sudo usermod -p '$6$a$b' bob",
+                "sudo usermod -p '[redacted]' bob",
+            ),
+            (
+                "useradd -m -p $(openssl passwd -1 hunter) bob",
+                "useradd -m -p [redacted] bob",
+            ),
+            ("openssl passwd -6 hunter", "openssl passwd -6 [redacted]"),
+            (
+                "dotnet user-secrets set \"Db:Pw\" \"a b\" --project c",
+                "dotnet user-secrets set \"Db:Pw\" \"[redacted]\" --project c",
+            ),
+            (
+                "doppler secrets set API_KEY hunter",
+                "doppler secrets set API_KEY [redacted]",
+            ),
+            (
+                "port 1\nrequirepass hunter\nmasterauth \"a b\"\n",
+                "port 1\nrequirepass [redacted]\nmasterauth \"[redacted]\"\n",
+            ),
+            (
+                "redis-cli CONFIG SET requirepass hunter",
+                "redis-cli CONFIG SET requirepass [redacted]",
+            ),
+            (
+                "config set requirepass a b",
+                "config set requirepass [redacted] b",
+            ),
+            ("AUTH hunter2", "AUTH [redacted]"),
+            (
+                r#"printf "AUTH bob hunter2\r\n" | nc a 1"#,
+                r#"printf "AUTH bob [redacted]\r\n" | nc a 1"#,
+            ),
+            (
+                "npm config set //r.io/:_authToken hunter",
+                "npm config set //r.io/:_authToken [redacted]",
+            ),
+            ("set reset_token = 'a b'", "set reset_token = '[redacted]'"),
+        ] {
+            check(input, expected);
+        }
+        for kept in [
+            "password reset",
+            "mysqladmin password",
+            "mysqladmin -h a-b password && ls",
+            "usermod -aG sudo bob && useradd -m bob",
+            "openssl passwd -6 -stdin",
+            "dotnet user-secrets set A",
+            "the secret set of rules - and a secrets set in the environment",
+            "requirepass",
+            "requirepass is not set; see requirepass in redis.conf",
+            "set requirepass in redis.conf",
+            "set self._password if it is there",
+            "AUTH failed",
+            "AUTH failed: 401",
+            "AUTH LOGIN",
+            "AUTH CRAM-MD5",
+            "the AUTH hunter2",
+            "vault login failed: permission denied",
+            "open the vault login page",
+        ] {
+            check(kept, kept);
+        }
+    }
+
     /// Given secrets that a pair or an attribute beside them names, they are hidden; values of other names stay.
     #[test]
     fn secrets_named_beside_are_hidden() {
@@ -835,6 +1067,7 @@ mod tests {
             ("dapi3f9a1c7be2d84065a1f7c9e0b2d4868a", "[redacted]"),
             ("sbp_3f9a1c7be2d84065a1f7c9e0b2d4868a3f9a1c7b", "[redacted]"),
             ("xoxc-1234567890-abcdef", "[redacted]"),
+            ("whsec_MfKQ9r8GKYq1 x", "[redacted] x"),
             ("glrt-t1_3f9a1c7be2d84065", "[redacted]"),
             ("ATATT3xFfGF0a1c7be2d84065a1f7c9e0b2d48", "[redacted]"),
             ("AQ.Ab8RN6La1c7be2d84065a1f7c9e0b2d48", "[redacted]"),
@@ -972,6 +1205,34 @@ mod tests {
         }
     }
 
+    /// The same of commands and statements that tell secrets.
+    #[test]
+    fn no_command_takes_long() {
+        for part in [
+            "echo a |",
+            "echo '' \"",
+            "chpasswd <<a ",
+            "chpasswd <<a\n",
+            "chpasswd <<< ",
+            "cat <<a |",
+            "passwd b |",
+            "identified by ",
+            "create user identified by a",
+            "identified with a",
+            "password for ",
+            "password $$",
+            "password ''",
+            "token=$(",
+            "token=a(\"",
+            "requirepass ",
+            "AUTH a1 ",
+            "secrets set A ",
+        ] {
+            let long = part.repeat((1 << 18) / part.len());
+            assert!(is_soon(|| drop(text(&long))), "{part}");
+        }
+    }
+
     /// Given ordinary text, it stays as it is.
     #[test]
     fn ordinary_text_stays() {
@@ -987,6 +1248,7 @@ mod tests {
             "ünïcödé @ 5",
             "sk-learn-based-classification-of-texts",
             "hf_model_download_and_cache_path_of_the_hub",
+            "whsec_of_this_endpoint and whsec_test",
             "npm_config_registry_and_cache_directories_of_it",
             "eyJsYXN0X2lkIjoxMjM0NTY3ODkwfQ==",
             "Token::parse(text) and crypto::secret::Key",

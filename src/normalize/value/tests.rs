@@ -595,6 +595,51 @@ fn samples_are_short_clean_and_in_order() {
     assert!(long.len() <= SAMPLE_BYTES_MAX);
 }
 
+/// Given a list of arguments in which a word of a program says that a secret follows, it is hidden; other lists stay.
+#[test]
+fn secrets_behind_words_in_lists_are_hidden() {
+    for (list, expected) in [
+        (
+            r#"["mysqladmin","-u","root","password","x1"]"#,
+            r#"["mysqladmin","-u","root","password","[redacted]"]"#,
+        ),
+        (
+            r#"["sudo","/sbin/usermod","-p","x1","bob"]"#,
+            r#"["sudo","/sbin/usermod","-p","[redacted]","bob"]"#,
+        ),
+        (
+            r#"["dotnet","user-secrets","set","a:b","x1"]"#,
+            r#"["dotnet","user-secrets","set","a:b","[redacted]"]"#,
+        ),
+        (
+            r#"["redis-cli","-h","c","AUTH","bob","x1"]"#,
+            r#"["redis-cli","-h","c","AUTH","[redacted]","[redacted]"]"#,
+        ),
+        (
+            r#"["redis-cli","CONFIG","SET","requirepass","x1"]"#,
+            r#"["redis-cli","CONFIG","SET","requirepass","[redacted]"]"#,
+        ),
+        (
+            r#"["vault","login","-no-store","x1"]"#,
+            r#"["vault","login","-no-store","[redacted]"]"#,
+        ),
+        (
+            r#"["net","user","bob","x1","/add"]"#,
+            r#"["net","user","bob","[redacted]","/add"]"#,
+        ),
+    ] {
+        check_sample(list, expected);
+    }
+    for kept in [
+        r#"["net","user","/domain"]"#,
+        r#"["docker","login","--password-stdin","reg.io"]"#,
+        r#"["login","user","password","set","AUTH","requirepass"]"#,
+        r#"["usermod","-aG","sudo","bob"]"#,
+    ] {
+        check_sample(kept, kept);
+    }
+}
+
 /// Given two secrets, their samples are equal and their fingerprints are not.
 #[test]
 fn fingerprints_are_over_the_true_value() {

@@ -5,31 +5,37 @@ use std::iter;
 use std::ops::Range;
 
 use super::extent::{Quote, end, quoted};
-use super::named::words_before;
-use super::{names, skip, token_length, word_length};
+use super::named::{of_netrc, words_before};
+use super::{names, skip, sql, token_length, word_length};
 
-/// Words behind which the words before them may say that a secret stands, as they are written.
-const WORDS: [&[u8]; 10] = [
-    b"ENV",
-    b"ARG",
+/// Words behind which the words before them or behind them may say that a secret stands.
+const WORDS: [&[u8]; 14] = [
+    b"env",
+    b"arg",
     b"user",
     b"login",
-    b"AUTH",
     b"auth",
     b"htpasswd",
     b"secret",
     b"secrets",
     b"kv",
+    b"password",
+    b"passwd",
+    b"identified",
+    b"requirepass",
+    b"masterauth",
 ];
 
-/// For each first letter of one of [`WORDS`], how long they are: a bit each.
+/// For each first letter of one of [`WORDS`], in either case, how long they are: a bit each.
 static LENGTHS: [u32; 256] = lengths();
 
 const fn lengths() -> [u32; 256] {
     let mut lengths = [0; 256];
     let mut at = 0;
     while at < WORDS.len() {
-        lengths[WORDS[at][0] as usize] |= 1 << WORDS[at].len();
+        let first = WORDS[at][0];
+        lengths[first as usize] |= 1 << WORDS[at].len();
+        lengths[first.to_ascii_uppercase() as usize] |= 1 << WORDS[at].len();
         at += 1;
     }
     lengths
@@ -41,20 +47,41 @@ pub(super) fn may_tell(word: &[u8]) -> bool {
     LENGTHS[usize::from(word[0])] & (1 << word.len().min(31)) != 0
 }
 
+const CLIENTS_OF_REDIS: [&[u8]; 2] = [b"redis-cli", b"valkey-cli"];
+
+/// Programs that set the password that stands behind the word for it.
+const SETTING_PASSWORDS: [&[u8]; 3] = [b"mysqladmin", b"mariadb-admin", b"nmcli"];
+
 /// The secret behind a word and a blank, where they are those of a command that takes one there.
 pub(super) fn told(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
     let before = || words_before(bytes, word.start).next();
     let value = match &bytes[word.clone()] {
         b"ENV" | b"ARG" => return of_image(bytes, word),
         b"login" if before()?.ends_with(b"vault") => {
-            let is_pair = |word: &Range<usize>| bytes[word.clone()].contains(&b'=');
-            plain(bytes, word.end).next().filter(|word| !is_pair(word))
+            let is_other = |word: &[u8]| word.contains(&b'=') || word.ends_with(b":");
+            let value = plain(bytes, word.end).next();
+            value.filter(|word| !is_other(&bytes[word.clone()]))
         }
         b"user" if before()?.ends_with(b"net") && begins(bytes, word.start) => {
             of_account(bytes, word.end)
         }
-        b"AUTH" | b"auth" if is_of_redis(bytes, word.start) => plain(bytes, word.end).last(),
+        b"AUTH" | b"auth" if is_given_to(bytes, word.start, &CLIENTS_OF_REDIS) => {
+            plain(bytes, word.end).last()
+        }
+        b"AUTH" => of_connection(bytes, word),
+        b"requirepass" | b"masterauth" => of_server(bytes, word),
         b"htpasswd" if has_batch_flag(bytes, word.end) => plain(bytes, word.end).last(),
+        b"passwd" if before()? == b"openssl" => plain(bytes, word.end).last(),
+        b"secrets" | b"secret" => of_store(bytes, word),
+        b"password" if is_given_to(bytes, word.start, &SETTING_PASSWORDS) => {
+            plain(bytes, word.end).next()
+        }
+        word_of_sql if word_of_sql.eq_ignore_ascii_case(b"password") => {
+            sql::password(bytes, word).or_else(|| of_netrc(bytes, word))
+        }
+        word_of_sql if word_of_sql.eq_ignore_ascii_case(b"identified") => {
+            sql::identified(bytes, word)
+        }
         _ => None,
     }?;
     (!value.is_empty() && bytes[value.clone()] != *b"*").then_some(value)
@@ -62,15 +89,24 @@ pub(super) fn told(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
 
 /// Where a command ends that sets secrets, if a word and a blank are of one.
 pub(super) fn setting(bytes: &[u8], word: &Range<usize>) -> Option<usize> {
-    const VERBS: [&[u8]; 4] = [b"set", b"put", b"create", b"patch"];
-    let is_verb = |word: &[u8]| VERBS.contains(&word);
-    if !matches!(&bytes[word.clone()], b"secret" | b"secrets" | b"kv") {
+    let name = &bytes[word.clone()];
+    if !is_store(name) {
         return None;
     }
     let from = skip(bytes, word.end, b" ");
-    let sets = is_verb(&bytes[from..from + word_length(&bytes[from..])])
+    let is_set = sets(name, &bytes[from..from + word_length(&bytes[from..])])
         || words_before(bytes, word.start).next() == Some(b"create");
-    sets.then(|| command_end(bytes, word.end))
+    is_set.then(|| command_end(bytes, word.end))
+}
+
+fn is_store(word: &[u8]) -> bool {
+    matches!(word, b"secret" | b"secrets" | b"kv")
+}
+
+/// Whether two words of a command set a secret: `secrets set`, `create secret`.
+pub(super) fn sets(word: &[u8], next: &[u8]) -> bool {
+    const VERBS: [&[u8]; 6] = [b"set", b"put", b"create", b"patch", b"import", b"versions"];
+    (is_store(word) && VERBS.contains(&next)) || (word == b"create" && next == b"secret")
 }
 
 /// The value of a flag or of a pair, in a command that sets secrets: `--body …`, `NAME=…`. The name is not the end of the text.
@@ -133,12 +169,67 @@ fn begins(bytes: &[u8], place: usize) -> bool {
     sign.is_none_or(|sign| b"\n;|&\"'`(\\".contains(sign))
 }
 
-/// Whether a command of Redis' client is told from the same command's beginning on.
-fn is_of_redis(bytes: &[u8], place: usize) -> bool {
-    const CLIENTS: [&[u8]; 2] = [b"redis-cli", b"valkey-cli"];
+/// Whether one of these programs is named before a place, in the same command.
+fn is_given_to(bytes: &[u8], place: usize, programs: &[&[u8]]) -> bool {
     let is_over = |word: &&[u8]| !matches!(word.last(), Some(b';' | b'|' | b'&'));
     let mut before = words_before(bytes, place).take_while(is_over);
-    before.any(|word| CLIENTS.iter().any(|client| word.ends_with(client)))
+    before.any(|word| programs.iter().any(|program| word.ends_with(program)))
+}
+
+/// The password of a line of its own that Redis is told: `AUTH …`, `AUTH bob …`. Prose has that word, too, and mechanisms have
+/// names in capitals, so that a digit and a small letter are asked for and some length.
+fn of_connection(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
+    const LEAST: usize = 6;
+    let mut words = line(bytes, word)?;
+    let first = words.next()?;
+    let value = words.next().unwrap_or(first);
+    let letters = &bytes[value.clone()];
+    let is_random =
+        letters.iter().any(u8::is_ascii_digit) && letters.iter().any(u8::is_ascii_lowercase);
+    (words.next().is_none() && is_random && letters.len() >= LEAST).then_some(value)
+}
+
+/// The password that Redis is set to ask for: `requirepass …` in a line of its own, `CONFIG SET requirepass …`.
+fn of_server(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
+    let mut before = words_before(bytes, word.start);
+    let is_set = before.next().is_some_and(|word| ends_in(word, b"set"));
+    if is_set && before.next().is_some_and(|word| ends_in(word, b"config")) {
+        return plain(bytes, word.end).next();
+    }
+    let mut words = line(bytes, word)?;
+    let value = words.next()?;
+    words.next().is_none().then_some(value)
+}
+
+/// Whether a word, behind signs or not, is another one in whatever case.
+pub(super) fn ends_in(word: &[u8], end: &[u8]) -> bool {
+    let start = word.len().checked_sub(end.len());
+    start.is_some_and(|start| word[start..].eq_ignore_ascii_case(end))
+}
+
+/// The words behind one that begins a line, or what stands in quotes.
+fn line<'a>(
+    bytes: &'a [u8],
+    word: &Range<usize>,
+) -> Option<impl Iterator<Item = Range<usize>> + 'a> {
+    let sign = bytes[..word.start]
+        .iter()
+        .rev()
+        .find(|byte| !b" \t".contains(byte));
+    let begins = sign.is_none_or(|sign| b"\n\"'`".contains(sign));
+    begins.then(|| arguments(bytes, word.end))
+}
+
+/// What a secret is set to whose name stands before it: `dotnet user-secrets set NAME …`. Other names are in capitals.
+fn of_store(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
+    let mut words = arguments(bytes, word.end);
+    words.next().filter(|verb| bytes[verb.clone()] == *b"set")?;
+    let name = &bytes[words.next()?];
+    let is_name = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
+    let value = words.next()?;
+    let is_named = bytes[..word.start].ends_with(b"user-") || name.iter().all(is_name);
+    let is_plain = |word: &[u8]| !word.starts_with(b"-");
+    (is_named && is_plain(name) && is_plain(&bytes[value.clone()])).then_some(value)
 }
 
 /// Whether a flag says that a password is told as an argument: `htpasswd -cb`.
@@ -181,7 +272,7 @@ fn arguments(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Where a command ends: with its line, unless that goes on, or at a sign that parts commands.
-fn command_end(bytes: &[u8], from: usize) -> usize {
+pub(super) fn command_end(bytes: &[u8], from: usize) -> usize {
     let mut before = b' ';
     let end = bytes[from..].iter().position(|byte| {
         let ends = matches!(byte, b';' | b'|' | b'&') || (*byte == b'\n' && before != b'\\');

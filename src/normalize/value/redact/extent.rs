@@ -7,6 +7,9 @@ use super::{is_scheme, skip, token_length, word_length};
 /// Signs behind a quote that tell that it ended a text (`input("password: ")`) and began none.
 const BEHIND_TEXT: &[u8] = b"),;}]\n\r";
 
+/// Longest command within another that is looked at, in bytes.
+const PUT_IN_BYTES_MAX: usize = 256;
+
 /// How far the name of a value may stand from the start of its line, in bytes.
 const INDENT_BYTES_MAX: usize = 64;
 
@@ -74,8 +77,12 @@ pub(super) fn unquoted(
     }
 }
 
-/// Where a value ends that stands in no quotes: a comma may be its own, unless a blank, a quote or another pair follows.
+/// Where a value ends that stands in no quotes: a comma may be its own, unless a blank, a quote or another pair follows. Of a call
+/// it is what the first argument is, `PASSWORD('…')`, and what a shell puts in is one value.
 pub(super) fn words_end(bytes: &[u8], from: usize) -> usize {
+    if let Some(end) = put_in(bytes, from) {
+        return end;
+    }
     let mut end = from + token_length(&bytes[from..]);
     while bytes.get(end) == Some(&b',') {
         let length = token_length(&bytes[end + 1..]);
@@ -85,7 +92,31 @@ pub(super) fn words_end(bytes: &[u8], from: usize) -> usize {
         }
         end += 1 + length;
     }
+    if bytes[from..end].ends_with(b"(")
+        && let Some(quote) = Quote::at(bytes, end)
+        && let Some(value) = quoted(bytes, end, quote)
+    {
+        return closed(bytes, value.end, quote).unwrap_or(value.end);
+    }
     end
+}
+
+/// Where what a shell puts in ends: `$(…)`.
+fn put_in(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut depth = 0;
+    let rest = bytes[from..]
+        .strip_prefix(b"$")
+        .filter(|rest| rest.starts_with(b"("))?;
+    let rest = &rest[..rest.len().min(PUT_IN_BYTES_MAX)];
+    let last = rest.iter().position(|byte| {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    last.map(|last| from + last + 2)
 }
 
 /// Where credentials begin behind their scheme: `Bearer …`.

@@ -68,7 +68,7 @@ const KEYS: [(&[u8], usize, Of); 81] = [
     (b"ATATT3", 30, Of::Plain),
     (b"figd_", 30, Of::Plain),
     (b"tskey-", 16, Of::Plain),
-    (b"whsec_", 20, Of::Plain),
+    (b"whsec_", 12, Of::Plain),
     (b"NRAK-", 20, Of::Plain),
     (b"PMAK-", 30, Of::Plain),
     (b"pcsk_", 30, Of::Plain),

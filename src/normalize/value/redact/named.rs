@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::extent::{Quote, below, closed, quoted, unquoted, words_end};
-use super::{AROUND_NAME, is_of, markup, names, programs, skip, word_length};
+use super::{AROUND_NAME, input, is_of, markup, names, programs, skip, word_length};
 
 /// Flags whose value is a user with a password, behind a colon; `-u` also as the last of several letters.
 const USER_FLAGS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
@@ -35,8 +35,8 @@ pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     }
     let is_user = is_flag && is_user_flag(key);
     let is_flag = is_flag && sign == 0;
-    if is_flag && listens(key) {
-        return here_string(bytes, name.end);
+    if is_flag && input::is_heard_of(key) {
+        return None;
     }
     let listed = is_flag.then(|| listed(bytes, &name)).flatten();
     let is_secret = names::is_secret(key) && !is_of_grammar(bytes, &name);
@@ -141,26 +141,6 @@ fn is_of_two_words(bytes: &[u8], name: &Range<usize>) -> bool {
     })
 }
 
-/// Whether a flag has a secret read from what the program is told, and has no value itself: `docker login --password-stdin`.
-fn listens(flag: &[u8]) -> bool {
-    flag.ends_with(b"-stdin") || flag == b"--with-token"
-}
-
-/// What a shell tells a program behind a flag: `gh auth login --with-token <<< …`.
-fn here_string(bytes: &[u8], flag: usize) -> Option<Range<usize>> {
-    let begin = skip(bytes, flag, b" \t");
-    let from = skip(
-        bytes,
-        bytes[begin..].strip_prefix(b"<<<").map(|_| begin + 3)?,
-        b" ",
-    );
-    let value = match Quote::at(bytes, from) {
-        Some(quote) => quoted(bytes, from, quote)?,
-        None => from..words_end(bytes, from),
-    };
-    (!value.is_empty()).then_some(value)
-}
-
 /// Whether a token is one of a text that is parsed: `unexpected token: 'else'`.
 fn is_of_grammar(bytes: &[u8], name: &Range<usize>) -> bool {
     bytes[name.clone()].eq_ignore_ascii_case(b"token")
@@ -208,25 +188,19 @@ fn typed(bytes: &[u8], from: usize) -> Option<Range<usize>> {
     Some(from..closed(bytes, value.end, quote).unwrap_or(value.end))
 }
 
-/// The secret behind a word and a blank, where the words around it say that it is one: SQL's `PASSWORD '…'` and
-/// `IDENTIFIED BY '…'`, netrc's `machine … login … password …`, what a shell gives to `sudo`, and logins.
+/// The secret behind a word and a blank, where the words around it say that it is one: elements with attributes, what a shell
+/// gives to `sudo`, what is set, and logins.
 #[inline]
 pub(super) fn spoken(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
     let from = || skip(bytes, word.end, b" \t\r\n");
+    if word.start > 0
+        && b"<:".contains(&bytes[word.start - 1])
+        && let Some(value) = markup::with_attributes(bytes, word)
+    {
+        return (!value.is_empty()).then_some(value);
+    }
     let value = match &bytes[word.clone()] {
-        _ if word.start > 0 && b"<:".contains(&bytes[word.start - 1]) => {
-            markup::with_attributes(bytes, word)
-        }
-        b"echo" => piped(bytes, from()),
-        name if name.eq_ignore_ascii_case(b"by") => {
-            let mut before = words_before(bytes, word.start).take(IDENTIFIED_WORDS_MAX);
-            before.find(|word| word.eq_ignore_ascii_case(b"identified"))?;
-            let quote = Quote::at(bytes, from())?;
-            quoted(bytes, from(), quote)
-        }
-        name if name.eq_ignore_ascii_case(b"password") => {
-            sql_text(bytes, from()).or_else(|| of_netrc(bytes, word.start, from()))
-        }
+        b"echo" | b"printf" => input::piped(bytes, from()),
         name if name.contains(&b'_') && names::is_secret(name) => set(bytes, word.start, from()),
         program if programs::logs_in(program) => programs::login(bytes, word.end),
         _ => None,
@@ -234,11 +208,15 @@ pub(super) fn spoken(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> 
     (!value.is_empty()).then_some(value)
 }
 
-/// What a command sets something to: `aws configure set aws_secret_access_key …`, `setx API_KEY "…"`.
+/// What a command sets something to: `aws configure set aws_secret_access_key …`, `setx API_KEY "…"`. A sign between them has
+/// the value found as that of any name.
 fn set(bytes: &[u8], name: usize, from: usize) -> Option<Range<usize>> {
     let is_set = |word: &[u8]| word == b"set" || word == b"setx" || word.ends_with(b":set");
     let mut before = words_before(bytes, name).skip_while(|word| word.starts_with(b"-"));
-    if !before.next().is_some_and(is_set) || bytes.get(from) == Some(&b'-') {
+    // A place may stand before the name: `npm config set //registry.npmjs.org/:_authToken …`.
+    let is_placed = bytes[..name].ends_with(b":");
+    let before = before.nth(usize::from(is_placed));
+    if !before.is_some_and(is_set) || bytes.get(from).is_none_or(|byte| b"-=:".contains(byte)) {
         return None;
     }
     match Quote::at(bytes, from) {
@@ -247,9 +225,6 @@ fn set(bytes: &[u8], name: usize, from: usize) -> Option<Range<usize>> {
     }
 }
 
-/// How many words before `BY` the word `IDENTIFIED` may stand: `IDENTIFIED WITH caching_sha2_password BY`.
-const IDENTIFIED_WORDS_MAX: usize = 3;
-
 /// Words before a place, the nearest first, of which one may be cut off.
 pub(super) fn words_before(bytes: &[u8], place: usize) -> impl Iterator<Item = &[u8]> {
     let before = &bytes[place.saturating_sub(COMMAND_BYTES_MAX)..place];
@@ -257,50 +232,14 @@ pub(super) fn words_before(bytes: &[u8], place: usize) -> impl Iterator<Item = &
     words.filter(|word| !word.is_empty())
 }
 
-/// A text of SQL's.
-fn sql_text(bytes: &[u8], from: usize) -> Option<Range<usize>> {
-    let quote = Quote::at(bytes, from).filter(|quote| quote.sign == b'\'')?;
-    quoted(bytes, from, quote)
-}
-
-/// The password of a line of netrc, or of several.
-fn of_netrc(bytes: &[u8], name: usize, from: usize) -> Option<Range<usize>> {
-    let mut before = words_before(bytes, name).skip(1);
+/// The password of a line of netrc, or of several: `machine … login … password …`.
+pub(super) fn of_netrc(bytes: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
+    let from = skip(bytes, name.end, b" \t\r\n");
+    let mut before = words_before(bytes, name.start).skip(1);
     let is_login = before.next() == Some(b"login");
     let place = before.next().filter(|_| is_login)?;
     let is_entry = place.ends_with(b"default") || before.next()?.ends_with(b"machine");
     is_entry.then(|| from..words_end(bytes, from))
-}
-
-/// What is said to a program that listens for a secret: `echo … | sudo -S`.
-fn piped(bytes: &[u8], from: usize) -> Option<Range<usize>> {
-    let from = match bytes.get(from..from + 3) {
-        Some(b"-n " | b"-e ") => skip(bytes, from + 3, b" "),
-        _ => from,
-    };
-    let quote = Quote::at(bytes, from);
-    let value = match quote {
-        Some(quote) => quoted(bytes, from, quote)?,
-        None => from..words_end(bytes, from),
-    };
-    let to = value.end + quote.map_or(0, |quote| quote.backslashes + 1);
-    let blanks = bytes.get(to..)?.iter().take_while(|byte| **byte == b' ');
-    let behind = bytes[to + blanks.count()..].strip_prefix(b"|")?;
-    let behind = &behind[..behind.len().min(COMMAND_BYTES_MAX)];
-    let command = behind.split(|byte| b"\n;|&".contains(byte)).next()?;
-    let mut words = command
-        .split(|byte| *byte == b' ')
-        .filter(|word| !word.is_empty());
-    let is_chpasswd = |word: &[u8]| word.ends_with(b"chpasswd");
-    let first = words.next();
-    if first.is_some_and(is_chpasswd) {
-        return Some(value);
-    }
-    let is_sudo = first == Some(b"sudo");
-    let sudo_listens = |word: &[u8]| matches!(word, b"-S" | b"--stdin" | b"-kS" | b"-Sk");
-    words
-        .any(|word| listens(word) || is_chpasswd(word) || (is_sudo && sudo_listens(word)))
-        .then_some(value)
 }
 
 /// The first argument of a call of a function of that name, where it is a text: `setPassword("…")`.

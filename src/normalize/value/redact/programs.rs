@@ -1,16 +1,16 @@
 //! Secrets that only the program tells that they are given to: behind a flag of one letter, or in the argument that says who runs
 //! it. In a command they are looked for from the flag or the program on; in a list of arguments one by one.
 
-use std::mem;
 use std::ops::Range;
 
 use super::extent::{Quote, quoted, words_end};
+use super::input::is_heard_of;
 use super::named::{COMMAND_BYTES_MAX, has_password, is_user_flag, listed};
 use super::{names, skip, token_length};
 
 /// How programs begin that take a password behind a flag of one letter, that letter, whether the password follows it without a
 /// blank, and a sign that stands in it where the flag is given other things, too.
-const PASSWORD_FLAGS: [(&[u8], u8, bool, Option<u8>); 20] = [
+const PASSWORD_FLAGS: [(&[u8], u8, bool, Option<u8>); 22] = [
     (b"mysql", b'p', true, None),
     (b"mariadb", b'p', true, None),
     (b"sshpass", b'p', true, None),
@@ -33,6 +33,9 @@ const PASSWORD_FLAGS: [(&[u8], u8, bool, Option<u8>); 20] = [
     (b"unzip", b'P', true, None),
     (b"unzip", b'P', false, None),
     (b"7z", b'p', true, None),
+    // Hashes of passwords.
+    (b"usermod", b'p', false, None),
+    (b"useradd", b'p', false, None),
 ];
 
 /// Programs whose first argument is a user, a slash and a password: `sqlplus scott/tiger@db`.
@@ -96,11 +99,26 @@ fn password_end(bytes: &[u8], place: Range<usize>) -> usize {
     database.map_or(place.end, |at| place.start + at)
 }
 
+/// Programs that take a password behind a word of theirs, that word, and how many arguments stand between, which are no flags.
+const COMMANDS: [(&[u8], &[u8], u8); 9] = [
+    (b"vault", b"login", 0),
+    (b"mysqladmin", b"password", 0),
+    (b"mariadb-admin", b"password", 0),
+    (b"redis-cli", b"AUTH", 0),
+    (b"redis-cli", b"auth", 0),
+    (b"redis-cli", b"requirepass", 0),
+    (b"openssl", b"passwd", 0),
+    (b"net", b"user", 1),
+    (b"user-secrets", b"set", 1),
+];
+
 /// A list of arguments that is being read.
 #[derive(Default)]
 pub(in super::super) struct Arguments {
     /// Which rows of [`PASSWORD_FLAGS`] are about a program that was named, a bit each.
     rows: u32,
+    /// Which rows of [`COMMANDS`] are about a program that was named, a bit each.
+    commands: u16,
     /// What the argument before it says of the next one.
     next: Next,
 }
@@ -117,6 +135,8 @@ enum Next {
     User,
     /// It may be a user with a password, behind a slash.
     Login,
+    /// So many arguments that are no flags stand before the secrets.
+    Behind(u8),
 }
 
 impl Next {
@@ -128,6 +148,15 @@ impl Next {
             Self::SecretWith(sign) => argument.contains(&sign),
             Self::User => has_password(argument),
             Self::Login => argument.iter().position(|byte| *byte == b'/') > Some(0),
+            Self::Behind(count) => count == 0 && !argument.starts_with(b"/") && argument != b"*",
+        }
+    }
+
+    /// What is known of the argument behind one that is no flag.
+    fn behind(self) -> Self {
+        match self {
+            Self::Behind(count) => Self::Behind(count.saturating_sub(1)),
+            _ => Self::Anything,
         }
     }
 }
@@ -138,20 +167,22 @@ impl Arguments {
         let argument = item.strip_prefix('"').unwrap_or_default();
         let argument = argument.strip_suffix('"').unwrap_or_default().as_bytes();
         if let [b'-', letter, behind @ ..] = argument {
-            let is_login = self.next == Next::Login;
+            let before = self.next;
             self.next = self.behind_flag(argument, *letter);
-            if is_login && self.next == Next::Anything {
-                self.next = Next::Login;
+            let is_lasting = matches!(before, Next::Login | Next::Behind(_));
+            if is_lasting && self.next == Next::Anything {
+                self.next = before;
             }
             return !behind.is_empty() && self.taken(*letter, true).is_in(behind);
         }
-        let holds = mem::take(&mut self.next).is_in(argument);
+        let holds = self.next.is_in(argument);
+        self.next = self.next.behind();
         self.note_program(argument);
         holds
     }
 
     fn behind_flag(&self, flag: &[u8], letter: u8) -> Next {
-        if !flag.contains(&b'=') && names::is_secret(flag) {
+        if !flag.contains(&b'=') && names::is_secret(flag) && !is_heard_of(flag) {
             Next::Secret
         } else {
             match self.taken(letter, false) {
@@ -181,6 +212,12 @@ impl Arguments {
         };
         for (row, (program, ..)) in PASSWORD_FLAGS.iter().enumerate() {
             self.rows |= u32::from(name.starts_with(program)) << row;
+        }
+        for (row, (program, word, between)) in COMMANDS.iter().enumerate() {
+            if self.commands & (1 << row) != 0 && name == *word {
+                self.next = Next::Behind(*between);
+            }
+            self.commands |= u16::from(name == *program) << row;
         }
         if logs_in(name) {
             self.next = Next::Login;

@@ -1,0 +1,171 @@
+//! Secrets that a program is told as its input: `echo … | docker login --password-stdin`, `chpasswd <<< …`, and the lines of a
+//! here-document.
+
+use std::ops::Range;
+
+use super::commands::{command_end, sets};
+use super::extent::{Quote, quoted};
+use super::named::COMMAND_BYTES_MAX;
+use super::{names, skip, token_length, word_length};
+
+/// Programs whose input is a secret, or has one in each line.
+const LISTENERS: [&[u8]; 6] = [
+    b"chpasswd",
+    b"newusers",
+    b"passwd",
+    b"smbpasswd",
+    b"cryptsetup",
+    b"kinit",
+];
+
+/// How many arguments of what speaks to a program are looked at.
+const ARGUMENTS_MAX: usize = 8;
+
+/// What is said to a program that listens for a secret, whether or not other programs of the pipe change it first: all arguments
+/// of `echo` or `printf`, but for flags.
+pub(super) fn piped(bytes: &[u8], from: usize) -> Option<Range<usize>> {
+    let mut at = skip(bytes, from, b" \t");
+    let flag = &bytes[at..at + token_length(&bytes[at..])];
+    if flag.starts_with(b"-") && flag.iter().all(|byte| b"-neE".contains(byte)) {
+        at = skip(bytes, at + flag.len(), b" \t");
+    }
+    let first = at;
+    for _ in 0..ARGUMENTS_MAX {
+        let begin = at;
+        let (value, behind) = argument(bytes, at)?;
+        at = skip(bytes, behind, b" \t");
+        if bytes.get(at) == Some(&b'|') {
+            let said = if begin == first { value } else { first..behind };
+            return is_heard(bytes, at).then_some(said);
+        }
+    }
+    None
+}
+
+/// What stands behind `<<<`, or in the lines behind `<<EOF`, where the command listens for a secret.
+#[cold]
+pub(super) fn redirected(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    let behind = bytes[at..].strip_prefix(b"<<")?;
+    if bytes[..at].ends_with(b"<") {
+        return None;
+    }
+    let before = &bytes[at.saturating_sub(COMMAND_BYTES_MAX)..at];
+    let command = before.rsplit(|byte| b"\n;|&".contains(byte)).next()?;
+    if behind.starts_with(b"<") {
+        let from = skip(bytes, at + 3, b" \t");
+        let (value, _) = listens(command).then(|| argument(bytes, from)).flatten()?;
+        return Some(value);
+    }
+    let near = &bytes[..bytes.len().min(at + COMMAND_BYTES_MAX)];
+    let name = skip(near, at + 2, b"-~ \t\"'\\");
+    let name = name..name + word_length(&near[name..]);
+    let line_end = name.end + near[name.end..].iter().position(|byte| *byte == b'\n')?;
+    let pipe = near[name.end..line_end]
+        .iter()
+        .position(|byte| *byte == b'|');
+    let is_said = listens(command) || pipe.is_some_and(|pipe| is_heard(bytes, name.end + pipe));
+    (is_said && !name.is_empty())
+        .then(|| line_end + 1..document_end(bytes, line_end + 1, &bytes[name]))
+}
+
+/// Where the lines of a here-document end, before the one that is its name; the text may have been cut off.
+fn document_end(bytes: &[u8], from: usize, name: &[u8]) -> usize {
+    let mut end = from;
+    for line in bytes[from..].split_inclusive(|byte| *byte == b'\n') {
+        let behind = line.trim_ascii_start().strip_prefix(name);
+        if behind.is_some_and(|behind| word_length(behind) == 0) {
+            return end.saturating_sub(1).max(from);
+        }
+        end += line.len();
+    }
+    end
+}
+
+/// Whether one of the programs behind a pipe's sign listens for a secret.
+fn is_heard(bytes: &[u8], pipe: usize) -> bool {
+    let near = &bytes[..bytes.len().min(pipe + 2 * COMMAND_BYTES_MAX)];
+    let mut pipe = pipe;
+    while near.get(pipe) == Some(&b'|') && near.get(pipe + 1) != Some(&b'|') {
+        let from = skip(near, pipe + 1, b" \t\r\n\\");
+        pipe = command_end(near, from);
+        if listens(&near[from..pipe]) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a command takes a secret from its input.
+fn listens(command: &[u8]) -> bool {
+    let words = || {
+        let words = command.split(u8::is_ascii_whitespace).map(bare);
+        words.filter(|word| !word.is_empty())
+    };
+    let is_sudo = words().next() == Some(b"sudo");
+    let program = words().find(|word| *word != b"sudo" && !word.starts_with(b"-"));
+    let program = program.unwrap_or_default();
+    let is_password = words().any(|word| word.ends_with(b"passwd"));
+    let is_one = |word: &[u8]| match word {
+        b"--stdin" => is_sudo || is_password,
+        b"-S" | b"-kS" | b"-Sk" => is_sudo,
+        _ => is_heard_of(word) || word.ends_with(b"chpasswd"),
+    };
+    LISTENERS.contains(&last_of_path(program))
+        || words().any(is_one)
+        || words()
+            .zip(words().skip(1))
+            .any(|(word, next)| is_told(word, next))
+}
+
+/// Whether two words of a command say together that a secret is read.
+fn is_told(word: &[u8], next: &[u8]) -> bool {
+    let is_input = || matches!(next, b"-" | b"0" | b"stdin" | b"fd:0" | b"/dev/stdin");
+    match (word, next) {
+        (b"vault", b"login") | (b"pass", b"insert") => true,
+        _ if word.starts_with(b"-") => {
+            is_input() && (word.starts_with(b"-pass") || names::is_secret(word))
+        }
+        _ => sets(word, next),
+    }
+}
+
+/// Whether a flag has a secret read from what the program is told, and has no value itself: `docker login --password-stdin`.
+pub(super) fn is_heard_of(flag: &[u8]) -> bool {
+    flag.starts_with(b"-") && flag.ends_with(b"-stdin") || flag == b"--with-token"
+}
+
+/// A word without the signs that a command in quotes or brackets has around it.
+fn bare(word: &[u8]) -> &[u8] {
+    let is_around = |byte: &u8| b"\"'`\\()".contains(byte);
+    let start = word.iter().take_while(|byte| is_around(byte)).count();
+    let word = &word[start..];
+    let end = word.iter().rev().take_while(|byte| is_around(byte)).count();
+    &word[..word.len() - end]
+}
+
+fn last_of_path(program: &[u8]) -> &[u8] {
+    program
+        .rsplit(|byte| *byte == b'/')
+        .next()
+        .unwrap_or(program)
+}
+
+/// An argument as a shell reads it, without its quotes, and the place behind it.
+fn argument(bytes: &[u8], from: usize) -> Option<(Range<usize>, usize)> {
+    if let Some(quote) = Quote::at(bytes, from) {
+        let value = quoted(bytes, from, quote)?;
+        let behind = value.end + quote.backslashes + 1;
+        return (behind <= bytes.len()).then_some((value, behind));
+    }
+    let mut end = from;
+    while let Some(byte) = bytes.get(end) {
+        end += match byte {
+            b'\\' if Quote::at(bytes, end).is_some() => break,
+            b'\\' if bytes.get(end + 1).is_some_and(u8::is_ascii_graphic) => 2,
+            b'|' | b';' | b'&' | b'<' | b'>' | b'(' | b')' | b'"' | b'\'' | b'`' | b'\\' => break,
+            blank if blank.is_ascii_whitespace() => break,
+            _ => 1,
+        };
+    }
+    (end > from).then_some((from..end, end))
+}
