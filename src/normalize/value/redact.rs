@@ -57,12 +57,26 @@ fn without_plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Whether a text has any of the signs that secrets have: nearly all of them hold a digit, `-` or `_`, the others follow a
-/// `:`, `=`, `<`, `(` or `'`, surround an `@`, are said to a program behind a `|`, or are keys of providers that begin with `A`
-/// and have an `I` soon after. One of letters alone in a command of words alone (`vault login hunter`) is not told: texts of
-/// words are too many to be walked.
-#[expect(clippy::needless_bitwise_bool, reason = "see `wide::any`")]
+/// How long a command of letters alone is that tells a password, as `openssl passwd a`: what is longer is prose.
+const LETTERS_BYTES: Range<usize> = 16..129;
+
+/// Whether a text has any of the signs that secrets have, or may be a command of letters alone that speaks of passwords. Others
+/// (`vault login hunter`) are not told: texts of words are too many to be walked.
 fn may_hold_secret(text: &[u8]) -> bool {
+    has_sign(text) || (LETTERS_BYTES.contains(&text.len()) && speaks_of_pass(text))
+}
+
+/// Whether a text has what `password`, `passwd` and `requirepass` have in common.
+#[expect(clippy::needless_bitwise_bool, reason = "see `wide::any`")]
+fn speaks_of_pass(text: &[u8]) -> bool {
+    let is_in = |first, second, third| (first == b'a') & (second == b's') & (third == b's');
+    wide::any_three(text, is_in)
+}
+
+/// Nearly all secrets hold a digit, `-` or `_`, the others follow a `:`, `=`, `<`, `(` or `'`, surround an `@`, are said to a
+/// program behind a `|`, or are keys of providers that begin with `A` and have an `I` soon after.
+#[expect(clippy::needless_bitwise_bool, reason = "see `wide::any`")]
+fn has_sign(text: &[u8]) -> bool {
     let is_one =
         |byte: u8, signs: &[u8]| signs.iter().fold(false, |any, sign| any | (byte == *sign));
     let is_sign = |byte: u8| (byte.wrapping_sub(b'0') <= b'=' - b'0') | is_one(byte, b"-_@I('|");
@@ -822,7 +836,7 @@ mod tests {
         }
     }
 
-    /// Given secrets that stand behind a word of a command or of a line, they are hidden; the same words in
+    /// Given secrets that stand behind a word of a command or of a line, also in letters alone, they are hidden; the same words in
     /// prose stay.
     #[test]
     fn secrets_behind_words_are_hidden() {
@@ -830,6 +844,10 @@ mod tests {
             (
                 "mysqladmin -u root password \"a b\"",
                 "mysqladmin -u root password \"[redacted]\"",
+            ),
+            (
+                "mysqladmin password hunter",
+                "mysqladmin password [redacted]",
             ),
             (
                 "nmcli dev wifi connect a-b password hunter",
@@ -856,6 +874,7 @@ mod tests {
                 "port 1\nrequirepass hunter\nmasterauth \"a b\"\n",
                 "port 1\nrequirepass [redacted]\nmasterauth \"[redacted]\"\n",
             ),
+            ("requirepass hunter", "requirepass [redacted]"),
             (
                 "redis-cli CONFIG SET requirepass hunter",
                 "redis-cli CONFIG SET requirepass [redacted]",
@@ -874,6 +893,7 @@ mod tests {
                 "npm config set //r.io/:_authToken [redacted]",
             ),
             ("set reset_token = 'a b'", "set reset_token = '[redacted]'"),
+            ("openssl passwd hunter", "openssl passwd [redacted]"),
         ] {
             check(input, expected);
         }
