@@ -100,8 +100,8 @@ mod tests {
             for alert in alerts[first..].iter().chain(&alerts[..first]) {
                 let is_passed_over = feed.passes_over(&alert.warning, alert.change);
                 let text = feed.show(&AlertJson::from(alert));
-                assert_eq!(text.is_empty(), is_passed_over, "{text}");
-                shown += u32::from(!is_passed_over);
+                assert!(text.is_empty() || !is_passed_over, "{text}");
+                shown += u32::from(!text.is_empty());
                 hidden += u32::from(is_passed_over);
             }
             assert!(shown > 0 && hidden > 0);

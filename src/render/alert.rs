@@ -11,7 +11,7 @@ use super::{
 };
 use crate::engine::health::{HEALTHY_FROM, WARNING_FROM};
 use crate::engine::warning::{ChangeKind, Rule, Warning};
-use crate::json::{AlertJson, WarningJson, hex_id};
+use crate::json::{AlertJson, hex_id};
 
 /// Incidents that a feed remembers to have shown: those that are over are forgotten first. A forgotten one is shown as a block
 /// again.
@@ -52,16 +52,20 @@ struct Leading {
     vagueness: u8,
     /// Whether the reader was told that it is resolved. The others of its incident, which were not shown, may end after it.
     is_over: bool,
+    /// What a line says of it, but for the time.
+    said: String,
 }
 
 impl Leading {
-    fn of(warning: &WarningJson, is_over: bool, number: u64) -> Self {
+    fn of(alert: &AlertJson, is_over: bool, number: u64) -> Self {
+        let warning = &alert.warning;
         Self {
             number,
             id: warning.id.clone(),
             severity: warning.severity.clone(),
             vagueness: vagueness(&warning.rule),
             is_over,
+            said: said_by_line(alert),
         }
     }
 
@@ -77,6 +81,18 @@ impl Leading {
         let own = (gravity(&self.severity), Reverse(self.vagueness));
         self.is_over || (gravity(other.severity), Reverse(vagueness(other.rule))) > own
     }
+}
+
+/// What a line says of an alert, but for the time.
+fn said_by_line(alert: &AlertJson) -> String {
+    let warning = &alert.warning;
+    let place = warning.tool.as_deref().or(warning.agent.as_deref());
+    let count = rule_and_count(warning);
+    let (place, severity) = (place.unwrap_or_default(), &warning.severity);
+    format!(
+        "{severity} {count} {place} {} {}",
+        alert.score, alert.run_id
+    )
 }
 
 /// How little a warning says of the loop beside others of its incident, as for the order of a run's warnings; least of all, one of
@@ -135,7 +151,8 @@ impl Feed {
     /// first that comes, until a graver one does, or one that says more of the loop, as the one does that leads the run's page.
     /// It is a block when the incident is new to the reader or has become graver, set apart by an empty line, then a line each
     /// time it changes, or another one speaks for it; the others of the incident are not shown (the run's page has them all) and
-    /// the answer is empty. Ends with a line break.
+    /// the answer is empty, as it is where a line would say nothing new: what else is known by then, such as tokens, the run's
+    /// page has. Ends with a line break.
     pub fn show(&mut self, alert: &AlertJson) -> String {
         let (is_block, text) = self.text(alert);
         if text.is_empty() {
@@ -161,18 +178,24 @@ impl Feed {
 
     /// What is to be shown of the alert, and whether it is a block.
     fn text(&mut self, alert: &AlertJson) -> (bool, String) {
-        let warning = &alert.warning;
         let told = Told::of(alert);
         let now = (self.clock)();
         let shown = match self.shape(&told) {
             Shape::Nothing => return (false, String::new()),
+            Shape::Update(_) if self.has_said(alert) => return (false, String::new()),
             Shape::Resolved => (false, resolved_line(self.look, alert, now)),
             Shape::Update(before) => (false, update_line(self.look, alert, now, before)),
             Shape::Block => (true, alert_block(self.look, alert, now, &self.connection)),
         };
         let is_over = told.is_over;
-        self.remember(warning, is_over);
+        self.remember(alert, is_over);
         shown
+    }
+
+    /// Whether the reader knows all that a line would say, but for the time.
+    fn has_said(&self, alert: &AlertJson) -> bool {
+        let leading = self.leading.get(&alert.warning.incident);
+        leading.is_some_and(|leading| leading.said == said_by_line(alert))
     }
 
     fn shape(&self, told: &Told<'_>) -> Shape<'_> {
@@ -191,15 +214,15 @@ impl Feed {
         }
     }
 
-    fn remember(&mut self, warning: &WarningJson, is_over: bool) {
-        let incident = warning.incident.clone();
+    fn remember(&mut self, alert: &AlertJson, is_over: bool) {
+        let incident = alert.warning.incident.clone();
         let before = self.leading.get(&incident).map(Leading::turn);
         if let Some(before) = before {
             self.order.remove(&before);
         }
         self.shown += u64::from(before.is_none());
         let number = before.map_or(self.shown, |before| before.number);
-        let leading = Leading::of(warning, is_over, number);
+        let leading = Leading::of(alert, is_over, number);
         self.order.insert(leading.turn(), incident.clone());
         self.leading.insert(incident, leading);
         if self.order.len() > SHOWN_MAX
@@ -401,6 +424,7 @@ mod tests {
             assert!(shown.starts_with(expected), "{shown}");
         }
         assert_eq!(feed.show(&first), "");
+        other.warning.count += 1;
         assert!(feed.show(&other).starts_with("▌↑ WARNING"));
     }
 
@@ -418,6 +442,11 @@ mod tests {
             line,
             format!("\n▌↑ WARNING  repeated_tool_call_exact_input ×5  {rest}")
         );
+        // Of tokens, the line says nothing.
+        alert.warning.tokens += 1;
+        alert.at = Some("2026-11-21T14:03:23Z".to_owned());
+        assert_eq!(feed.show(&alert), "");
+        alert.at = Some("2026-11-21T14:03:22Z".to_owned());
         alert.warning.count = 10;
         alert.warning.severity = "critical".to_owned();
         let line = feed.show(&alert);
@@ -499,14 +528,16 @@ mod tests {
         other.warning.incident = "another".to_owned();
         let mut shown = [feed.show(&first), feed.show(&other)].concat();
         first.change = "updated".to_owned();
-        for alert in [&first, &first] {
-            shown.push_str(&feed.show(alert));
+        let mut lines = String::new();
+        for count in [5, 6] {
+            first.warning.count = count;
+            shown.push_str(&feed.show(&first));
+            lines.push_str(&update_line(plain(140), &first, now(), "warning"));
         }
         other.warning.incident = "a third".to_owned();
         shown.push_str(&feed.show(&other));
         let block = alert_block(plain(140), &other, now(), "");
-        let line = update_line(plain(140), &first, now(), "warning");
-        let expected = format!("\n{block}\n{block}\n{line}{line}\n{block}");
+        let expected = format!("\n{block}\n{block}\n{lines}\n{block}");
         assert_eq!(shown, expected);
     }
 
@@ -553,7 +584,8 @@ mod tests {
         let mut alert = alert();
         assert!(feed.show(&alert).contains("×4  2026-11-21 14:03:22Z\n"));
         alert.change = "updated".to_owned();
-        assert!(feed.show(&alert).contains("×4  2026-11-21 14:03:22Z · "));
+        alert.warning.count = 5;
+        assert!(feed.show(&alert).contains("×5  2026-11-21 14:03:22Z · "));
     }
 
     // Given an update of a warning that the reader has not seen, as after a start; it is a block.
