@@ -8,8 +8,10 @@
 //! The run stays in the list, as healthy; its id, agent and service say that it is the doctor's. To keep it out, the daemon would
 //! have to treat it otherwise than an agent's run, of which the check would then say nothing.
 
+mod environment;
 mod exporters;
 mod probe;
+mod proxies;
 mod senders;
 
 use std::fmt::Write as _;

@@ -140,7 +140,8 @@ Examples:
     /// Say whether telemetry that is sent from here comes in
     #[command(after_help = "\
 Sends one span as an agent started from this shell would: to where OTEL_EXPORTER_OTLP_ENDPOINT says, with the protocol, headers \
-and certificate of the variables beside it, else to OpenTelemetry's default addresses. The run is named `eddy-doctor-…`.
+and certificate of the variables beside it, else to OpenTelemetry's default addresses. The run is named `eddy-doctor-…`. It goes \
+past proxies (`http_proxy`), and says where an SDK would not.
 
 Examples:
   eddy doctor

@@ -14,13 +14,14 @@ use super::support::{Daemon, Sender, eddy, free_port, output_of, runtime, to_nob
 /// A check of these names, as it came out.
 type Found<'a> = (&'a str, &'a str);
 
-/// The doctor, of a shell without variables of OpenTelemetry's.
+/// The doctor, of a shell without variables of OpenTelemetry's or of proxies.
 fn doctor(api: SocketAddr) -> Command {
     let mut command = eddy();
     command.args(["doctor", "--json", "--api", &api.to_string()]);
     for (name, _) in std::env::vars_os() {
         let named = name.to_string_lossy();
-        if named.starts_with("OTEL_") || named.starts_with("EDDY_API") {
+        let is_of_proxies = named.to_ascii_lowercase().ends_with("_proxy");
+        if named.starts_with("OTEL_") || named.starts_with("EDDY_API") || is_of_proxies {
             command.env_remove(&name);
         }
     }
@@ -288,6 +289,31 @@ fn a_sampler_that_leaves_traces_out_is_named() {
             let expected = [("API", "ok"), ("OTLP/HTTP", outcome), ("exporters", "ok")];
             check(&found(&mut command), &expected, said);
         }
+    }
+}
+
+/// Given a proxy that a variable names, which the doctor's own requests go past, it is said that an agent's may not, and how to
+/// have them go past it.
+#[test]
+fn a_proxy_in_an_agents_way_is_named() {
+    let data = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(data.path());
+    let proxy = format!("http://{}", free_port());
+    for (past, outcome, said) in [
+        ("", "warning", "Set no_proxy=127.0.0.1"),
+        ("example.com", "warning", "Add 127.0.0.1 to no_proxy"),
+        ("127.0.0.1", "ok", "it is in run"),
+    ] {
+        let mut command = doctor(daemon.api);
+        endpoints(&mut command, &daemon);
+        command.env("http_proxy", &proxy).env("no_proxy", past);
+        let expected = [
+            ("API", "ok"),
+            ("OTLP/gRPC", outcome),
+            ("OTLP/HTTP", outcome),
+            ("exporters", "ok"),
+        ];
+        check(&found(&mut command), &expected, said);
     }
 }
 
