@@ -28,14 +28,17 @@ Exit codes: 0 make the call, 3 do not make it, 2 wrong usage. Where the daemon d
 question, the code is 0 as well, and standard error says why.")]
     Check(CheckArgs),
     /// Tell what a call brought
-    #[command(after_help = "\
+    #[command(
+        override_usage = "eddy guard report [OPTIONS] --run <ID> --tool <NAME> --status <STATUS>",
+        after_help = "\
 Examples:
   eddy guard report --run \"$RUN\" --tool search --status success --result '[]'
   eddy guard report --run r --tool search --status error --error 'no such index'
   eddy guard report --run r --tool sh --status success --result - < output.txt
 
 Exit codes: 0 told, 2 wrong usage. Where the daemon does not answer within a second, or refuses what it is told, the code is 0 as \
-well, and standard error says why.")]
+well, and standard error says why."
+    )]
     Report(ReportArgs),
 }
 

@@ -9,7 +9,8 @@ use crate::json::{ExplanationJson, ShownJson};
 
 /// Everything about why a warning was raised, with the dates of what was not today. Ends with a line break.
 ///
-/// What would silence it is to be pasted, so that stands whole at the beginning of a line, behind no bar.
+/// What would silence it is to be pasted, so that stands whole at the beginning of a line, behind no bar; where a line has no room
+/// for it, as the same YAML over several.
 #[must_use]
 pub fn explanation_page(look: Look, explanation: &ExplanationJson, now: SystemTime) -> String {
     let warning = &explanation.warning;
@@ -44,9 +45,49 @@ pub fn explanation_page(look: Look, explanation: &ExplanationJson, now: SystemTi
     for way in &explanation.silence {
         let effect = hanging("    ", &clean(&way.effect), look).join("\n");
         let effect = look.paint(Paint::Faint, &effect);
-        let _ = write!(page, "{}\n{effect}\n", clean(&way.config));
+        let config = laid_out(&clean(&way.config), look.room(), 0).join("\n");
+        let _ = write!(page, "{config}\n{effect}\n");
     }
     page
+}
+
+/// YAML of one line, whose mappings stand in braces: as it is where it has room, else with the members of the outermost below it, a
+/// line each, laid out likewise.
+fn laid_out(yaml: &str, width: usize, depth: usize) -> Vec<String> {
+    let line = format!("{:indent$}{yaml}", "", indent = 2 * depth);
+    let opened = at_top(yaml, ": {").and_then(|at| {
+        let members = yaml[at + 3..].strip_suffix('}')?;
+        Some((&yaml[..at], members))
+    });
+    let Some((key, mut members)) = opened.filter(|_| columns(&line) > width) else {
+        return vec![line];
+    };
+    let mut lines = vec![format!("{:indent$}{key}:", "", indent = 2 * depth)];
+    while let Some(end) = at_top(members, ", ") {
+        lines.extend(laid_out(&members[..end], width, depth + 1));
+        members = &members[end + 2..];
+    }
+    lines.extend(laid_out(members, width, depth + 1));
+    lines
+}
+
+/// Where a sign first stands that is in no quotes, and in no brackets of its own.
+fn at_top(yaml: &str, sign: &str) -> Option<usize> {
+    let (mut depth, mut is_quoted, mut is_escaped) = (0, false, false);
+    for (at, char) in yaml.char_indices() {
+        if !is_quoted && depth == 0 && yaml[at..].starts_with(sign) {
+            return Some(at);
+        }
+        match char {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_quoted => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            '{' | '[' if !is_quoted => depth += 1,
+            '}' | ']' if !is_quoted => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The events in columns: when, what, who, and what is equal. Where that has no room, what is equal gets a line of its own.
@@ -209,7 +250,7 @@ mod tests {
         }
     }
 
-    // Given a narrow page on another day; what is to be pasted stands as it is, and the date of the call is told.
+    // Given a page on another day; what is to be pasted stands as it is, and the date of the call is told.
     #[test]
     fn configuration_can_be_pasted() {
         let config =
@@ -219,12 +260,43 @@ mod tests {
             config: config.to_owned(),
             effect: "the rule speaks later, for every tool and agent".to_owned(),
         });
-        let page = explanation_page(plain(40), &explanation, SystemTime::UNIX_EPOCH);
+        let page = explanation_page(plain(columns(config)), &explanation, SystemTime::UNIX_EPOCH);
         assert!(page.lines().any(|line| line == config), "{page}");
         assert!(
             page.contains("▌   2026-01-05 14:03:22Z  check_status"),
             "{page}"
         );
+    }
+
+    // Given configuration that is longer than a line, it is the same mapping over several; what is in quotes stays as it is, and
+    // so does what cannot be broken.
+    #[test]
+    fn long_configuration_has_lines_of_its_own() {
+        for (config, expected) in [
+            (
+                "detectors: {rules: {repeated_tool_call: {calls: 15, calls_moving: 15}}}",
+                "detectors:\n  rules:\n    repeated_tool_call:\n      calls: 15\n      calls_moving: 15",
+            ),
+            (
+                "detectors: {rules: {no_progress: {calls: 15}}}",
+                "detectors:\n  rules: {no_progress: {calls: 15}}",
+            ),
+            (
+                "tools: {\"a: {b, \\\"c\": {polling: true, volatile: [x, y]}}",
+                "tools:\n  \"a: {b, \\\"c\":\n    polling: true\n    volatile: [x, y]",
+            ),
+            (
+                "a: {profile: looplens, rules: {spike: off}}",
+                "a:\n  profile: looplens\n  rules: {spike: off}",
+            ),
+            (
+                "tools: {\"a tool with a very long name indeed\": 1}",
+                "tools:\n  \"a tool with a very long name indeed\": 1",
+            ),
+        ] {
+            assert_eq!(laid_out(config, 36, 0).join("\n"), expected);
+            assert_eq!(laid_out(config, 100, 0), [config]);
+        }
     }
 
     // Given a call whose line is longer than a page is wide, what is equal stands below it; where nothing is cut, beside it.

@@ -52,7 +52,7 @@ impl Look {
 
     /// Columns that a line may have which is not broken.
     #[must_use]
-    pub(super) fn room(self) -> usize {
+    pub fn room(self) -> usize {
         if self.cuts { self.width } else { usize::MAX }
     }
 

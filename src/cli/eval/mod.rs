@@ -17,7 +17,7 @@ use super::check::{BYTE_ORDER_MARK, STANDARD_INPUT, wrong};
 use super::failure::{Failure, answer, answer_json, remark};
 use crate::config;
 use crate::normalize::events_file;
-use crate::render::text::Look;
+use crate::render::text::{Look, wrap};
 
 mod labels;
 mod score;
@@ -75,8 +75,9 @@ pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
         let text = "there is no run to measure: have runs been written to these files?";
         return Err(Failure::Other(text.to_owned()));
     }
+    let look = Look::of(&io::stderr());
     for doubt in labels::doubts(&verdicts) {
-        remark(doubt);
+        remark(wrap(&doubt, look.room()).join("\n"));
     }
     if prints_verdicts {
         return answer(&lines(&verdicts));
