@@ -142,7 +142,7 @@ fn every_call_counts_once() {
 }
 
 /// Given spans of which some cannot be used, and a file that ends in the middle of a request, what is printed for programs is
-/// whole, and what was left out is told beside it.
+/// whole and counts what was left out, which is told beside it and fails a build that asks for a score.
 #[test]
 fn what_is_left_out_is_told_beside_json() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -153,18 +153,20 @@ fn what_is_left_out_is_told_beside_json() {
             {"key": "gen_ai.tool.name", "value": {"stringValue": "search"}}]})
     };
     let good = "0102030405060708090a0b0c0d0e0f10";
-    for (traces, more, left_out) in [
+    for (traces, more, left_out, counts) in [
         (
             &[good, "00"][..],
             "",
             "1 refused (1 trace id is not 16 bytes or all zero)\n",
+            (1, 0),
         ),
         (
             &[good],
             "\n{\"resourceSpans\":[{\"sco",
             "1 file cut off at the end\n",
+            (0, 1),
         ),
-        (&[good], "\n\n", ""),
+        (&[good], "\n\n", "", (0, 0)),
     ] {
         let spans: Vec<Value> = traces.iter().map(|trace| span(trace)).collect();
         let request = json!({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]});
@@ -174,6 +176,21 @@ fn what_is_left_out_is_told_beside_json() {
         assert_eq!(String::from_utf8_lossy(&judged.stderr), left_out);
         let judged: Value = serde_json::from_slice(&judged.stdout).expect("it prints JSON");
         assert_eq!(judged["runs"].as_array().map(Vec::len), Some(1), "{judged}");
+        let counted = json!({"refused": counts.0, "files_cut_off": counts.1});
+        assert_eq!(judged["left_out"], counted, "{judged}");
+
+        let mut gate = eddy();
+        gate.args(["check", "--fail-below", "0"]).arg(&file);
+        let gate = gate.output().expect("it runs");
+        let said = String::from_utf8_lossy(&gate.stderr);
+        let fails = counts != (0, 0);
+        assert_eq!(gate.status.code(), Some(i32::from(fails)), "{said}");
+        let said = said.strip_prefix("eddy: ").unwrap_or_default();
+        assert_eq!(
+            said.ends_with(left_out) && !said.is_empty(),
+            fails,
+            "{said}"
+        );
     }
 }
 

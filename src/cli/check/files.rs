@@ -4,34 +4,36 @@
 //! files by the keys of their objects, as they may come over standard input. A span that cannot be read costs that span and is
 //! counted; a file that cannot be read, or of which nothing can be used, is an error that names it and the place in it.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::fmt::{Display, Write as _};
-use std::fs;
-use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use flate2::read::MultiGzDecoder;
+use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::content::{
+    BYTE_ORDER_MARK, Keys, content, is_events_file, is_json, is_otlp, not_read, unzipped, wrong,
+};
 use crate::cli::failure::Failure;
 use crate::engine::event::{SpanId, Text};
 use crate::engine::policy::Policy;
-use crate::normalize::{self, Normalizer, Report, RunRef, events_file};
+use crate::normalize::events_file::{self, EventsError};
+use crate::normalize::{self, Normalizer, Report, RunRef};
 use crate::otlp::json::NotOtlpJson;
 use crate::otlp::{self, Limits, Problem, Reason, Signal};
 use crate::render::text::{counted, short_number};
 use crate::shard::router::bounded;
 use crate::telemetry::causes;
 
-/// Largest file after decompression, in bytes: it is held in memory, and a gzip bomb must not fill that.
-const FILE_BYTES_MAX: u64 = 4 << 30;
-
 /// What is said of JSON that is something else.
 const NOT_KNOWN: &str =
     "neither OTLP/JSON (`resourceSpans` or `resourceLogs`) nor a run of events (`events`)";
+
+/// What is said of a file that has OTLP/JSON and runs of events.
+const TWO_FORMATS: &str = "a run of events (`events`) and OTLP/JSON (`resourceSpans` or `resourceLogs`) are two formats, and a file \
+     has one of them: give each in a file of its own";
 
 /// How protobuf is to be called, since nothing in it says what it is.
 const NAMES: &str = "the name says how protobuf is read: `*.logs.otlp.binpb` as log records, any other `*.binpb` as spans";
@@ -39,25 +41,6 @@ const NAMES: &str = "the name says how protobuf is read: `*.logs.otlp.binpb` as 
 /// How requests lie in a file of protobuf. The Collector's file exporter, for one, writes lengths of four bytes.
 const DELIMITED: &str =
     "protobuf is read as requests one after another, each behind its length as a varint";
-
-/// The path that stands for standard input.
-pub(in crate::cli) const STANDARD_INPUT: &str = "-";
-
-/// What some editors put before a text: UTF-8's mark of its byte order, which it has none of.
-pub(in crate::cli) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
-
-/// What begins with these bytes, and is not read.
-const NOT_READ: [(&[u8], &str); 3] = [
-    (
-        &[0x28, 0xb5, 0x2f, 0xfd],
-        "it is compressed with zstd; unpack it first",
-    ),
-    (&[0xff, 0xfe], "it is UTF-16; write it as UTF-8"),
-    (&[0xfe, 0xff], "it is UTF-16; write it as UTF-8"),
-];
-
-/// The first bytes of a gzip file.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Where reports go, each with what one span or log record told.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(Report);
@@ -85,6 +68,15 @@ pub(super) struct Reader {
 pub(in crate::cli) enum Bad {
     Looping,
     Failed,
+}
+
+/// How much could not be read, of which a score says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Unread {
+    /// Spans and log records.
+    refused: u64,
+    /// Files that end within a request.
+    files_cut_off: u64,
 }
 
 /// How many items were refused, by [`Reason::index`].
@@ -182,11 +174,19 @@ impl Reader {
                 self.cut_off += 1;
                 break;
             }
-            let object = object.map_err(|error| match begins {
-                0 if !error.is_eof() => wrong(path, format!("{NOT_KNOWN}: {error}; {NAMES}")),
-                _ => wrong(path, format!("not whole JSON: {error}")),
+            let object = object.map_err(|error| {
+                let is_json = is_json(&bytes[begins.min(bytes.len())..]);
+                match begins {
+                    0 if !is_json => wrong(path, format!("{NOT_KNOWN}, nor other JSON; {NAMES}")),
+                    0 if !error.is_eof() => wrong(path, format!("{NOT_KNOWN}: {error}; {NAMES}")),
+                    _ if !is_json => place(&NOT_KNOWN),
+                    _ => wrong(path, format!("not whole JSON: {error}")),
+                }
             })?;
             let object = object.get();
+            if Keys::of(object).is_some_and(|keys| keys.is_ok_and(|keys| keys.is_events())) {
+                return Err(place(&TWO_FORMATS));
+            }
             let list: Vec<&RawValue> = serde_json::from_str(object).unwrap_or_default();
             let of_list = list.iter().map(|object| object.get());
             let itself = Some(object).filter(|object| !object.starts_with('['));
@@ -228,7 +228,12 @@ impl Reader {
     fn events(&mut self, path: &Path, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
         let policy = Arc::clone(&self.policy);
         for run in events_file::runs(bytes, &policy).map_err(|error| wrong(path, error))? {
-            let run = run.map_err(|error| wrong(path, error))?;
+            let run = run.map_err(|error| match error {
+                EventsError::Line { line, .. } if is_otlp(bytes, line) => {
+                    wrong(path, format!("line {line}: {TWO_FORMATS}"))
+                }
+                error => wrong(path, error),
+            })?;
             if run.label.looping == Some(true) {
                 self.bad.insert(bounded(&run.run_id), Bad::Looping);
             } else if run.failed() {
@@ -272,13 +277,26 @@ impl Reader {
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 
+    /// What could not be read.
+    pub(super) fn unread(&self) -> Unread {
+        Unread {
+            refused: self.refused.iter().sum(),
+            files_cut_off: self.cut_off,
+        }
+    }
+
+    /// The same in a line; nothing where all was read.
+    pub(super) fn told_unread(&self) -> Option<String> {
+        let cut_off = || counted(self.cut_off, "file") + " cut off at the end";
+        let parts = [refusals(&self.refused), (self.cut_off > 0).then(cut_off)];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(" · "))
+    }
+
     /// What was not used of it, and what is not known of it, in a line; nothing where all was well.
     pub(super) fn left_out(&self) -> Option<String> {
         let counts = self.normalizer.counts();
-        let mut parts = Vec::from_iter(refusals(&self.refused));
-        if self.cut_off > 0 {
-            parts.push(counted(self.cut_off, "file") + " cut off at the end");
-        }
+        let mut parts = Vec::from_iter(self.told_unread());
         if self.again > 0 {
             let events = counted(self.again, "event");
             parts.push(format!(
@@ -359,78 +377,8 @@ fn refusals(refused: &Refused) -> Option<String> {
     let reasons = Reason::ALL.map(|reason| (refused[reason.index()], reason));
     let told = reasons.iter().filter(|(number, _)| *number > 0);
     let told: Vec<String> = told
-        .map(|(number, reason)| format!("{} {reason}", short_number(*number)))
+        .map(|(number, reason)| reason.counted(*number))
         .collect();
     let all = short_number(refused.iter().sum());
     (!told.is_empty()).then(|| format!("{all} refused ({})", told.join(", ")))
-}
-
-/// What an object is, by its keys.
-#[derive(serde::Deserialize)]
-struct Keys<'a> {
-    #[serde(borrow, alias = "resource_spans", rename = "resourceSpans")]
-    spans: Option<&'a RawValue>,
-    #[serde(borrow, alias = "resource_logs", rename = "resourceLogs")]
-    logs: Option<&'a RawValue>,
-    #[serde(borrow, alias = "resource_metrics", rename = "resourceMetrics")]
-    metrics: Option<&'a RawValue>,
-    #[serde(borrow)]
-    events: Option<&'a RawValue>,
-}
-
-impl<'a> Keys<'a> {
-    /// The keys of an object; `None` of other JSON. A list would be taken for the values of the keys in their order.
-    fn of(json: &'a str) -> Option<serde_json::Result<Self>> {
-        json.starts_with('{').then(|| serde_json::from_str(json))
-    }
-}
-
-/// What a file is that is not read, as far as its first bytes tell.
-fn not_read(bytes: &[u8]) -> Option<&'static str> {
-    let known = NOT_READ.iter().find(|(head, _)| bytes.starts_with(head));
-    known.map(|(_, what)| *what)
-}
-
-/// Whether the first object of a file is a run of events.
-fn is_events_file(bytes: &[u8]) -> bool {
-    let mut objects = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
-    let first = objects.next().and_then(Result::ok);
-    let keys = first.and_then(|object| Keys::of(object.get())?.ok());
-    keys.is_some_and(|keys| keys.events.is_some())
-}
-
-/// The bytes of a file, or of standard input.
-fn content(path: &Path) -> io::Result<Vec<u8>> {
-    if path != Path::new(STANDARD_INPUT) {
-        return fs::read(path).map_err(|error| match error.kind() {
-            io::ErrorKind::IsADirectory => io::Error::other("is a directory: name the files in it"),
-            _ => error,
-        });
-    }
-    let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn unzipped(bytes: &[u8]) -> io::Result<Cow<'_, [u8]>> {
-    if !bytes.starts_with(&GZIP) {
-        return Ok(Cow::Borrowed(bytes));
-    }
-    let mut plain = Vec::new();
-    let read = MultiGzDecoder::new(bytes)
-        .take(FILE_BYTES_MAX)
-        .read_to_end(&mut plain)
-        .map_err(|error| io::Error::other(format!("its gzip is cut off or damaged: {error}")))?;
-    if read as u64 == FILE_BYTES_MAX {
-        return Err(io::Error::other("larger than 4 GiB when decompressed"));
-    }
-    Ok(Cow::Owned(plain))
-}
-
-/// What could not be read, and why.
-pub(in crate::cli) fn wrong(path: &Path, error: impl Display) -> Failure {
-    if path == Path::new(STANDARD_INPUT) {
-        return Failure::Other(format!("standard input: {error}"));
-    }
-    Failure::Other(format!("{}: {error}", path.display()))
 }

@@ -24,12 +24,16 @@ use crate::engine::view::Status;
 use crate::json::RunJson;
 use crate::render::run::run_page;
 use crate::render::table::runs_table;
-use crate::render::text::{Look, clean, counted};
+use crate::render::text::{Look, clean, counted, wrap};
 
+mod content;
 mod files;
 mod replay;
 
-pub(super) use files::{BYTE_ORDER_MARK, Bad, STANDARD_INPUT, wrong};
+use files::Unread;
+
+pub(super) use content::{BYTE_ORDER_MARK, STANDARD_INPUT, wrong};
+pub(super) use files::Bad;
 
 /// Most runs that are shown one by one to a person; a table lists them all.
 const PAGES_MAX: usize = 10;
@@ -41,8 +45,8 @@ pub(super) struct CheckArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     config: ConfigArgs,
-    /// Exit with code 3 if any run scores less than N, 0 to 100, or is blind, and with 1 if there is no run; with 81, no open
-    /// loop passes
+    /// Exit with code 3 if any run scores less than N, 0 to 100, or is blind, and with 1 if there is no run, or not all could be
+    /// read; with 81, no open loop passes
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=100))]
     fail_below: Option<u32>,
     /// Show every run that has warnings or is blind, not the first ten alone
@@ -59,6 +63,7 @@ pub(super) struct CheckArgs {
 #[derive(Serialize)]
 struct Answer {
     runs: Vec<RunJson>,
+    left_out: Unread,
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
@@ -67,7 +72,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     if let Some(late) = too_late(&runs) {
         remark(late);
     }
-    judge(args, &runs)
+    judge(args, &runs, reader.told_unread())
 }
 
 /// How many reports came too late to count, for what is more than can be held; nothing where none did.
@@ -128,8 +133,10 @@ fn read(
 
 fn show(args: &CheckArgs, reader: &files::Reader, runs: &[RunJson]) -> Result<(), Failure> {
     if args.json {
-        let runs = runs.to_vec();
-        answer_json(&Answer { runs })?;
+        answer_json(&Answer {
+            runs: runs.to_vec(),
+            left_out: reader.unread(),
+        })?;
         if let Some(left_out) = reader.left_out() {
             remark(left_out);
         }
@@ -154,11 +161,14 @@ fn show(args: &CheckArgs, reader: &files::Reader, runs: &[RunJson]) -> Result<()
         );
     }
     let late = too_late(runs).map_or_else(String::new, |late| format!(" · {late}"));
-    let _ = writeln!(page, "\n{}{late}", reader.summary(runs.len()));
+    let summary = reader.summary(runs.len()) + &late;
+    let _ = writeln!(page, "\n{}", wrap(&summary, look.room()).join("\n"));
     answer(&page)
 }
 
-fn judge(args: &CheckArgs, runs: &[RunJson]) -> Result<(), Failure> {
+/// Whether the bar is reached. What could not be read may be the loop itself, so it fails a build, but not in place of a run that
+/// fails it.
+fn judge(args: &CheckArgs, runs: &[RunJson], unread: Option<String>) -> Result<(), Failure> {
     let Some(least) = args.fail_below else {
         return Ok(());
     };
@@ -170,7 +180,13 @@ fn judge(args: &CheckArgs, runs: &[RunJson]) -> Result<(), Failure> {
     }
     let low: Vec<&RunJson> = runs.iter().filter(|run| run.score < least).collect();
     let Some(worst) = low.iter().min_by_key(|run| run.score) else {
-        return see(runs);
+        see(runs)?;
+        let failed = |unread| {
+            Failure::Other(format!(
+                "what was read scores {least} or more, and not all could be read: {unread}"
+            ))
+        };
+        return unread.map_or(Ok(()), |unread| Err(failed(unread)));
     };
     let runs = if low.len() == 1 {
         "1 run scores".to_owned()
@@ -264,18 +280,36 @@ mod tests {
             ),
             ("likely_stuck", "ok", 6)
         );
-        judge(&args, &runs).unwrap();
+        judge(&args, &runs, None).unwrap();
         args.fail_below = Some(80);
-        assert_eq!(judge(&args, &runs).unwrap_err().code(), 3);
+        assert_eq!(judge(&args, &runs, None).unwrap_err().code(), 3);
+    }
+
+    /// Given telemetry of which some could not be read, a build that asks for a score does not pass, with the code of a run that
+    /// fails it where there is one.
+    #[test]
+    fn what_could_not_be_read_fails_the_check() {
+        let unread = || Some("1 file cut off at the end".to_owned());
+        let healthy = "recorded/langgraph-openinference-healthy.otlp.binpb";
+        for (name, code) in [(healthy, 1), (LOOP, 3)] {
+            let mut args = args(&[name]);
+            let runs = runs(&args);
+            judge(&args, &runs, unread()).unwrap();
+            args.fail_below = Some(80);
+            let failure = judge(&args, &runs, unread()).unwrap_err();
+            assert_eq!(failure.code(), code, "{failure}");
+            let is_told = failure.to_string().contains("cut off at the end");
+            assert_eq!(is_told, code == 1, "{failure}");
+        }
     }
 
     /// Given telemetry in which there is no run, a build that asks for a score does not pass.
     #[test]
     fn nothing_to_judge_fails_the_check() {
         let mut args = args(&[]);
-        judge(&args, &[]).unwrap();
+        judge(&args, &[], None).unwrap();
         args.fail_below = Some(0);
-        assert_eq!(judge(&args, &[]).unwrap_err().code(), 1);
+        assert_eq!(judge(&args, &[], None).unwrap_err().code(), 1);
     }
 
     /// Given a run whose telemetry cannot show its calls, a build that asks for a score does not pass, however high it is.
@@ -284,9 +318,9 @@ mod tests {
         let mut args = args(&["recorded/bedrock-client-otel-exact-loop.otlp.binpb"]);
         let runs = runs(&args);
         assert_eq!((runs[0].status.as_str(), runs[0].score), ("blind", 100));
-        judge(&args, &runs).unwrap();
+        judge(&args, &runs, None).unwrap();
         args.fail_below = Some(0);
-        assert_eq!(judge(&args, &runs).unwrap_err().code(), 3);
+        assert_eq!(judge(&args, &runs, None).unwrap_err().code(), 3);
     }
 
     /// Given files of every kind as one stream, the order in which spans and records arrive changes nothing.
@@ -398,7 +432,7 @@ mod tests {
         args.files = vec![path];
         let summary = replayed(&args).unwrap().0.summary(0);
         let expected = "1 span or record read · 3 refused (1 trace id is not 16 bytes or all zero, \
-                        2 span id is not 8 bytes or all zero)";
+                        2 span ids are not 8 bytes or all zero)";
         assert!(summary.contains(expected), "{summary}");
     }
 
@@ -597,6 +631,22 @@ mod tests {
                 "[{\"run_id\":\"r\",\"events\":[]}]",
                 "line 1: a run of events stands alone",
             ),
+            (
+                "j.jsonl",
+                "{\"resourceSpans\":[]}\n{\"run_id\":\"r\",\"events\":[]}",
+                "j.jsonl: line 2: a run of events (`events`) and OTLP/JSON",
+            ),
+            (
+                "k.jsonl",
+                "{\"run_id\":\"r\",\"events\":[]}\n\n{\"resourceSpans\":[]}",
+                "k.jsonl: line 3: a run of events (`events`) and OTLP/JSON",
+            ),
+            (
+                "l.jsonl",
+                "{\"resourceSpans\":[]}\nhello",
+                "l.jsonl: line 2: neither OTLP/JSON",
+            ),
+            ("m.txt", "hello", "nor other JSON; the name says how"),
         ];
         for (name, text, expected) in files {
             let path = dir.path().join(name);
