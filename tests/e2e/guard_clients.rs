@@ -127,6 +127,44 @@ fn installing_leaves_the_rest_alone() {
     assert!(said.contains("nothing is changed"), "{said}");
 }
 
+/// Given the command entered, entered otherwise and taken out, with changes of the user's in between, the copy is the file as it
+/// was before the command came; where that made the file, there is no copy of it, and it goes with the command.
+#[test]
+fn the_file_is_kept_as_it_was_before_the_command() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let settings = dir.path().join("settings.json");
+    let backup = dir.path().join("settings.json.before-eddy");
+    let path = settings.to_str().expect("temporary names are plain");
+    let elsewhere = || {
+        let arguments = ["--install", "--api", "127.0.0.1:5", "--settings", path];
+        let output = hook(&[&["claude-code"], &arguments[..]].concat(), "");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    change("claude-code", "--install", &settings);
+    let said = elsewhere();
+    assert!(!said.contains("before-eddy") && !backup.exists(), "{said}");
+    change("claude-code", "--uninstall", &settings);
+    assert!(!settings.exists() && !backup.exists());
+
+    let first = r#"{"model": "a"}"#;
+    fs::write(&settings, first).expect("it can be written");
+    let kept = || fs::read_to_string(&backup).expect("it is kept");
+    change("claude-code", "--install", &settings);
+    assert_eq!(kept(), first);
+    let text = fs::read_to_string(&settings).expect("it is there");
+    fs::write(&settings, text.replace("\"a\"", "\"b\"")).expect("it can be written");
+    elsewhere();
+    assert_eq!(kept(), first);
+    change("claude-code", "--uninstall", &settings);
+    assert_eq!(kept(), first);
+
+    let second = fs::read_to_string(&settings).expect("it is there");
+    assert!(second.contains("\"b\""), "{second}");
+    change("claude-code", "--install", &settings);
+    assert_eq!(kept(), second);
+}
+
 /// Given a program that has another name where it lies, installing twice adds no more than once, and uninstalling takes it out.
 #[cfg(unix)]
 #[test]

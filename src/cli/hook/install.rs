@@ -2,7 +2,8 @@
 //!
 //! The settings are the user's. What is not ours stays as it is, down to its blanks; what is about to change is shown; the
 //! file as it was before our command came into it, or before the first change where we do not know of that, stays beside it under
-//! the name `*.before-eddy`; a file that holds nothing but our command goes with it; one that we cannot read is left alone.
+//! the name `*.before-eddy`, whatever is changed while the command is in it; a file that holds nothing but our command has no such
+//! copy, and goes with the command; one that we cannot read is left alone.
 
 use std::fs;
 use std::io::{self, Write};
@@ -26,6 +27,7 @@ pub(super) fn install(program: Program, path: &Path, api: &ApiArgs) -> Result<()
         {"type": "command", "command": command, "timeout": program.timeout()}
     ]});
     let mut file = SettingsFile::open(program, path)?;
+    file.was_ours_alone = without_ours(program, path)?.0.is_bare()?;
     for (event, _) in program.events() {
         let mut entries = file.entries(event)?;
         file.take_ours_out(&mut entries)?;
@@ -55,15 +57,7 @@ pub(super) fn install(program: Program, path: &Path, api: &ApiArgs) -> Result<()
 
 /// Takes our command out.
 pub(super) fn uninstall(program: Program, path: &Path) -> Result<(), Failure> {
-    let mut file = SettingsFile::open(program, path)?;
-    let mut from = Vec::new();
-    for (event, _) in program.events() {
-        let mut entries = file.entries(event)?;
-        if file.take_ours_out(&mut entries)? {
-            file.set_entries(event, &entries)?;
-            from.push(*event);
-        }
-    }
+    let (mut file, from) = without_ours(program, path)?;
     if from.is_empty() {
         return answer(&format!(
             "{} does not have the command; nothing is changed.\n",
@@ -81,6 +75,23 @@ pub(super) fn uninstall(program: Program, path: &Path) -> Result<(), Failure> {
         path.display(),
         from.join(", ")
     ))
+}
+
+/// The settings without our command, and the events for which it was in them.
+fn without_ours(
+    program: Program,
+    path: &Path,
+) -> Result<(SettingsFile, Vec<&'static str>), Failure> {
+    let mut file = SettingsFile::open(program, path)?;
+    let mut from = Vec::new();
+    for (event, _) in program.events() {
+        let mut entries = file.entries(event)?;
+        if file.take_ours_out(&mut entries)? {
+            file.set_entries(event, &entries)?;
+            from.push(*event);
+        }
+    }
+    Ok((file, from))
 }
 
 /// Where the file is kept as it was.
@@ -145,6 +156,8 @@ struct SettingsFile {
     before: Option<String>,
     /// Whether our command was in it.
     had_ours: bool,
+    /// Whether nothing else was: we have made it, and there is nothing to keep.
+    was_ours_alone: bool,
     root: Members,
     hooks: Members,
 }
@@ -167,6 +180,7 @@ impl SettingsFile {
             path,
             before,
             had_ours: false,
+            was_ours_alone: false,
             root: Members::default(),
             hooks: Members::default(),
         };
@@ -242,10 +256,15 @@ impl SettingsFile {
         beside(&self.path, "before-eddy")
     }
 
+    /// Whether nothing is left in it.
+    fn is_bare(&mut self) -> Result<bool, Failure> {
+        self.text()?;
+        Ok(self.root.is_empty())
+    }
+
     /// Whether nothing is left of the file without our command, and nothing is known of it from before that.
     fn is_ours_alone(&mut self) -> Result<bool, Failure> {
-        self.text()?;
-        Ok(self.root.is_empty() && !self.backup().exists())
+        Ok(self.is_bare()? && !self.backup().exists())
     }
 
     fn remove(&self) -> Result<(), Failure> {
@@ -261,7 +280,8 @@ impl SettingsFile {
         }
         let text = self.text()?;
         let (backup, new) = (self.backup(), beside(&self.path, "new-eddy"));
-        let backs_up = self.before.is_some() && !(self.had_ours && backup.exists());
+        let is_known = self.had_ours && (self.was_ours_alone || backup.exists());
+        let backs_up = self.before.is_some() && !is_known;
         let had_backup = backup.exists();
         let written = || -> io::Result<()> {
             if let Some(folder) = self.path.parent() {
