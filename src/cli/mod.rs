@@ -393,12 +393,22 @@ fn misused(error: &clap::Error, command: Option<&OsStr>) -> ExitCode {
     }
 }
 
-/// Says of options that stand before a command where they belong.
+/// Says of options that stand before a command where they belong: behind it, and behind the one in it that has options.
 fn with_order(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(command)) = error.get(ContextKind::InvalidSubcommand)
         && error.kind() == ErrorKind::ArgumentConflict
     {
-        let tip = format!("options stand behind the command: eddy {command} [OPTIONS]");
+        let known = Cli::command();
+        let within = known.find_subcommand(command).into_iter();
+        let mut with_options = within
+            .flat_map(clap::Command::get_subcommands)
+            .filter(|inner| inner.get_arguments().next().is_some());
+        let inner = match (with_options.next(), with_options.next()) {
+            (None, _) => String::new(),
+            (Some(inner), None) => format!(" {}", inner.get_name()),
+            (Some(_), Some(_)) => " COMMAND".to_owned(),
+        };
+        let tip = format!("options stand behind the command: eddy {command}{inner} [OPTIONS]");
         let tip = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tip);
     }
@@ -533,9 +543,17 @@ mod tests {
         ] {
             assert_eq!(parsed(line).unwrap_err().exit_code(), 2, "{line}");
         }
-        let before = parsed("eddy --config eddy.yaml serve").unwrap_err();
-        let said = before.to_string();
-        assert!(said.contains("eddy serve [OPTIONS]"), "{said}");
+        for (line, expected) in [
+            ("eddy --config eddy.yaml serve", "eddy serve [OPTIONS]"),
+            (
+                "eddy --config eddy.yaml config",
+                "eddy config print [OPTIONS]",
+            ),
+            ("eddy --api 1 guard check", "eddy guard COMMAND [OPTIONS]"),
+        ] {
+            let said = parsed(line).unwrap_err().to_string();
+            assert!(said.contains(expected), "{said}");
+        }
         let negative = parsed("eddy check a --fail-below -1").unwrap_err();
         assert!(negative.to_string().contains("0..=100"), "{negative}");
     }
