@@ -101,6 +101,31 @@ fn with_port(address: &str) -> String {
     format!("{host}:{usual}{path}")
 }
 
+/// Where a daemon's API is, `host:port` or a URL; a host alone is asked at the port that is usual. Who names files of certificates
+/// means TLS.
+///
+/// # Errors
+/// What can never be an address, whatever is in the files.
+pub(super) fn base(api: &ApiArgs) -> Result<Url, Failure> {
+    let address = &api.api;
+    let text = if address.contains("://") {
+        address.clone()
+    } else {
+        let is_tls = api.ca_file.is_some() || api.cert_file.is_some();
+        let scheme = if is_tls { "https" } else { "http" };
+        format!("{scheme}://{}", with_port(address))
+    };
+    // A port alone would be read as the number of a host.
+    let is_port = address.bytes().all(|digit| digit.is_ascii_digit());
+    let is_known = |url: &Url| ["http", "https"].contains(&url.scheme()) && !is_port;
+    let base = Url::parse(&text).ok().filter(is_known);
+    base.ok_or_else(|| {
+        Failure::Other(format!(
+            "`{address}` is not an address such as 127.0.0.1:4319 or https://eddy.example.com:4319"
+        ))
+    })
+}
+
 /// A path that means the same wherever a program is started.
 pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
     let absolute = std::path::absolute(path)
@@ -144,26 +169,9 @@ impl From<Unanswered> for Failure {
 }
 
 impl Client {
-    /// A client for the daemon at an address, `host:port` or a URL; a host alone is asked at the port that is usual. Who names
-    /// files of certificates means TLS.
+    /// A client for the daemon at an address; see [`base`].
     pub(super) fn new(api: &ApiArgs) -> Result<Self, Failure> {
-        let address = &api.api;
-        let text = if address.contains("://") {
-            address.clone()
-        } else {
-            let is_tls = api.ca_file.is_some() || api.cert_file.is_some();
-            let scheme = if is_tls { "https" } else { "http" };
-            format!("{scheme}://{}", with_port(address))
-        };
-        // A port alone would be read as the number of a host.
-        let is_port = address.bytes().all(|digit| digit.is_ascii_digit());
-        let is_known = |url: &Url| ["http", "https"].contains(&url.scheme()) && !is_port;
-        let base = Url::parse(&text).ok().filter(is_known);
-        let base = base.ok_or_else(|| {
-            Failure::Other(format!(
-                "`{address}` is not an address such as 127.0.0.1:4319 or https://eddy.example.com:4319"
-            ))
-        })?;
+        let (address, base) = (&api.api, base(api)?);
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut http = reqwest::Client::builder()
             .no_proxy()

@@ -2,7 +2,7 @@
 //! the call go on where there is no answer.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::{Builder, Runtime};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::client::{ApiArgs, Client, Unanswered};
+use super::client::{ApiArgs, Client, Unanswered, base};
 use super::failure::Failure;
 use super::running::started;
 use crate::api::VALUE_BYTES_MAX;
@@ -98,19 +98,44 @@ pub(super) struct GuardClient {
     /// There until the end.
     runtime: Option<Runtime>,
     api: ApiArgs,
-    client: Mutex<Client>,
+    /// None until the files that it needs can be used.
+    client: Mutex<Option<Client>>,
     /// When the daemon last did not answer in time.
     silent: Mutex<Option<Instant>>,
 }
 
 impl GuardClient {
     pub(super) fn new(api: &ApiArgs) -> Result<Self, Failure> {
-        Ok(Self {
+        let client = Client::new(api)?;
+        let (guard, _) = Self::of(api, Ok(client))?;
+        Ok(guard)
+    }
+
+    /// The same for what lives long: where a file cannot be used, why, and it is read again for each question. Somebody may be
+    /// writing it anew.
+    ///
+    /// # Errors
+    /// What can never be an address.
+    pub(super) fn patient(api: &ApiArgs) -> Result<(Self, Option<String>), Failure> {
+        base(api)?;
+        Self::of(api, Client::new(api))
+    }
+
+    fn of(
+        api: &ApiArgs,
+        client: Result<Client, Failure>,
+    ) -> Result<(Self, Option<String>), Failure> {
+        let (client, why) = match client {
+            Ok(client) => (Some(client), None),
+            Err(failure) => (None, Some(failure.to_string())),
+        };
+        let guard = Self {
             runtime: Some(started(&mut Builder::new_current_thread())?),
             api: api.clone(),
-            client: Mutex::new(Client::new(api)?),
+            client: Mutex::new(client),
             silent: Mutex::default(),
-        })
+        };
+        Ok((guard, why))
     }
 
     /// Whether a call may be made. The error says in words why there is no answer.
@@ -173,19 +198,30 @@ impl GuardClient {
         path: &[&str],
         body: &Value,
     ) -> Result<T, Unanswered> {
-        let known = || self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        let client = known().clone();
+        let known = self.client().clone();
+        let client = known.map_or_else(|| self.renewed(), Ok)?;
         let answered = client.post(path, body).await;
         match (answered, &self.api.token_file) {
             (Err(Unanswered::Unknown(why)), Some(_)) => {
-                let Ok(fresh) = Client::new(&self.api) else {
+                let Ok(fresh) = self.renewed() else {
                     return Err(Unanswered::Unknown(why));
                 };
-                known().clone_from(&fresh);
                 fresh.post(path, body).await
             }
             (answered, _) => answered,
         }
+    }
+
+    /// One that has read the files anew.
+    fn renewed(&self) -> Result<Client, Unanswered> {
+        let fresh = Client::new(&self.api);
+        let fresh = fresh.map_err(|failure| Unanswered::Unreachable(failure.to_string()))?;
+        *self.client() = Some(fresh.clone());
+        Ok(fresh)
+    }
+
+    fn client(&self) -> MutexGuard<'_, Option<Client>> {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -284,5 +320,46 @@ mod tests {
         let answer = guard.check(&Call::default()).unwrap();
         assert!(answer.verdict.refuses());
         assert_eq!(daemon.join().unwrap(), [false, true]);
+    }
+
+    /// Given a token's file that is not there when the guard begins, that is told, and each question reads it again; an address
+    /// that cannot be one is refused.
+    #[test]
+    fn a_file_may_come_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("token");
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let api = ApiArgs {
+            api: listener.local_addr().unwrap().to_string(),
+            token_file: Some(file.clone()),
+            ca_file: None,
+            cert_file: None,
+            key_file: None,
+        };
+        assert!(GuardClient::new(&api).is_err());
+        let nowhere = ApiArgs {
+            api: "foo:bar".to_owned(),
+            ..api.clone()
+        };
+        assert!(GuardClient::patient(&nowhere).is_err());
+        let (guard, why) = GuardClient::patient(&api).unwrap();
+        let why = why.unwrap();
+        assert!(why.contains("cannot be read"), "{why}");
+        assert_eq!(guard.check(&Call::default()).unwrap_err(), why);
+        std::fs::write(&file, " ").unwrap();
+        let empty = guard.check(&Call::default()).unwrap_err();
+        assert!(empty.contains("it holds no token"), "{empty}");
+        std::fs::write(&file, "one").unwrap();
+        let daemon = thread::spawn(move || {
+            let (mut peer, _) = listener.accept().unwrap();
+            let mut asked = [0; 4096];
+            let count = peer.read(&mut asked).unwrap();
+            let answer = "HTTP/1.1 200 OK\r\ncontent-length: 35\r\n\r\n{\"verdict\":\"SKIP\",\"degraded\":false}";
+            peer.write_all(answer.as_bytes()).unwrap();
+            String::from_utf8_lossy(&asked[..count]).contains("Bearer one")
+        });
+        let answer = guard.check(&Call::default()).unwrap();
+        assert!(answer.verdict.refuses());
+        assert!(daemon.join().unwrap());
     }
 }

@@ -3,7 +3,8 @@
 //! MCP over standard input and output is one JSON-RPC message a line. Lines go through as they are, both ways, but for two
 //! kinds: a request `tools/call` is checked before the server sees it, and its answer is reported before the client sees
 //! it. A refused call is answered here, as a result of the tool, since that is what the model reads; a nudge is one more
-//! piece of text behind the result, or behind the words of an error. Whatever cannot be read or asked goes through.
+//! piece of text behind the result, or behind the words of an error. Whatever cannot be read or asked goes through: an agent
+//! without its tools is worse off than one that is not guarded, so a token's file that is just being written stops no server.
 //!
 //! A batch, which revisions before 2025-06-18 know, goes on as its messages, a line each, so that each call in it is guarded
 //! like any other. Both sides find what an answer answers by its id.
@@ -106,8 +107,8 @@ struct Proxy {
 }
 
 pub(super) fn run(args: &McpProxyArgs) -> Result<(), Failure> {
-    // What cannot be used is said before there is a server, which nobody would end.
-    let guard = GuardClient::new(&args.api)?;
+    // What can never work is said before there is a server, which nobody would end.
+    let (guard, unusable) = GuardClient::patient(&args.api)?;
     let mut server = start(&args.command)?;
     #[cfg(unix)]
     pass_signals_on(&server)
@@ -123,6 +124,9 @@ pub(super) fn run(args: &McpProxyArgs) -> Result<(), Failure> {
         client: Mutex::new(io::stdout()),
         trouble: Mutex::default(),
     });
+    if let Some(reason) = unusable {
+        proxy.complain_of_unguarded(&reason);
+    }
     let forth = Arc::clone(&proxy);
     // It waits for the client as long as that lives, and ends with this process.
     thread::spawn(move || to_server.map(|server| forth.requests(server)));
@@ -253,7 +257,7 @@ impl Proxy {
             return true;
         }
         let answered = self.guard.check(&call).unwrap_or_else(|reason| {
-            self.complain(format!("calls go on unguarded: {reason}"));
+            self.complain_of_unguarded(&reason);
             VerdictJson::default()
         });
         let text = answered.text().unwrap_or_default();
@@ -315,6 +319,10 @@ impl Proxy {
             Err(reason) => self.complain(format!("results are not reported: {reason}")),
         }
         with_note(line, &message, &nudge?)
+    }
+
+    fn complain_of_unguarded(&self, reason: &str) {
+        self.complain(format!("calls go on unguarded: {reason}"));
     }
 
     /// Says what is wrong, once until results are reported again: clients keep what is said here.

@@ -488,19 +488,52 @@ fn a_server_behind_the_proxy_is_as_it_was() {
     assert_eq!(missing.status.code(), Some(1));
     let said = String::from_utf8_lossy(&missing.stderr).into_owned();
     assert!(said.contains("starting `no-such-server`"), "{said}");
-    // Where the proxy cannot start, neither does the server, which nobody would end.
+    // Where the proxy can never work, the server does not start: nobody would end it.
     let directory = tempfile::tempdir().expect("a directory");
-    let (token, begun) = (
-        directory.path().join("none"),
-        directory.path().join("begun"),
-    );
+    let begun = directory.path().join("begun");
     let mut proxy = eddy();
-    proxy.args(["mcp-proxy", "--token-file"]).arg(&token);
+    proxy.args(["mcp-proxy", "--api", "foo:bar"]);
     let server = format!("sleep 1; echo >{}", begun.display());
     let failed = ended(proxy.args(["--", "sh", "-c", &server]), "");
     assert_eq!(failed.status.code(), Some(1), "{failed:?}");
     // It would have the proxy's standard error, to whose end was listened.
     assert!(!begun.exists());
+}
+
+/// Given a token's file that is not there, is empty or cannot be read, or such a file of certificates, the server is started, and
+/// its tools answer; that calls are not guarded, and why, is said at once, and not again for each call.
+#[cfg(unix)]
+#[test]
+fn files_that_cannot_be_used_keep_no_server_away() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (none, empty) = (
+        directory.path().join("none"),
+        directory.path().join("empty"),
+    );
+    fs::write(&empty, "\n").expect("it can be written");
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ls"}}"#;
+    let said = format!("{call}\n").repeat(2);
+    for (option, file, why) in [
+        ("--token-file", &none, "cannot be read"),
+        ("--token-file", &empty, "it holds no token"),
+        ("--ca-file", &none, "cannot be read"),
+    ] {
+        let mut proxy = eddy();
+        proxy.args(["mcp-proxy", option]).arg(file);
+        proxy.args(["--", "sh", "-c"]);
+        let quiet = ended(proxy.arg("exit 0"), "");
+        assert!(quiet.status.success(), "{quiet:?}");
+        let told = String::from_utf8_lossy(&quiet.stderr).into_owned();
+        assert!(told.contains("unguarded: ") && told.contains(why), "{told}");
+
+        let mut proxy = eddy();
+        proxy.args(["mcp-proxy", option]).arg(file);
+        let output = ended(proxy.args(["--", "cat"]), &said);
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), said);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(told.matches("unguarded: ").count(), 1, "{told}");
+    }
 }
 
 /// Given a daemon that has stopped, one call waits for it, and neither the calls behind it nor a `ping`. What is wrong is said
