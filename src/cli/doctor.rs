@@ -223,7 +223,16 @@ fn page(look: Look, report: &Report) -> String {
         }
     }
     if report.ok {
-        text.push_str("\nTelemetry that is sent from here comes in and is judged.\n");
+        let is_warned = |check: &Check| check.outcome == Outcome::Warning;
+        let but = if report.checks.iter().any(is_warned) {
+            "; the warnings say what else to look at"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "\nTelemetry that is sent from here comes in and is judged{but}."
+        );
     }
     text
 }
