@@ -43,8 +43,13 @@ pub fn explanation_page(look: Look, explanation: &ExplanationJson, now: SystemTi
     let mut page = barred(look, paint, &lines);
     let _ = write!(page, "\n{}\n", heading("What would silence it"));
     for way in &explanation.silence {
-        let effect = hanging("    ", &clean(&way.effect), look).join("\n");
-        let effect = look.paint(Paint::Faint, &effect);
+        // A comment, so that it may be pasted with the rest.
+        let effect = hanging("  ", &clean(&way.effect), look);
+        let effect: Vec<_> = effect
+            .iter()
+            .map(|line| format!("  # {}", line.trim_start()))
+            .collect();
+        let effect = look.paint(Paint::Faint, &effect.join("\n"));
         let config = laid_out(&clean(&way.config), look.room(), 0).join("\n");
         let _ = write!(page, "{config}\n{effect}\n");
     }
@@ -261,7 +266,8 @@ mod tests {
             effect: "the rule speaks later, for every tool and agent".to_owned(),
         });
         let page = explanation_page(plain(columns(config)), &explanation, SystemTime::UNIX_EPOCH);
-        assert!(page.lines().any(|line| line == config), "{page}");
+        let told = format!("\n{config}\n  # the rule speaks later, for every tool and agent\n");
+        assert!(page.ends_with(&told), "{page}");
         assert!(
             page.contains("▌   2026-01-05 14:03:22Z  check_status"),
             "{page}"
