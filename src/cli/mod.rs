@@ -162,6 +162,9 @@ What is read:
   -                  standard input: either kind of JSON
 Any of them may be gzipped. Requests of metrics in JSON are passed over. Files given together are one stream: a run may be spread over them, in any order of time.
 
+What `--json` prints has the runs in `runs`, and in `left_out` how many spans and records were `refused`, and how many files are cut \
+off (`files_cut_off`).
+
 Examples:
   eddy check trace.jsonl
   eddy check spans.otlp.binpb logs.logs.otlp.binpb --json
