@@ -141,10 +141,12 @@ fn value_tells(value: &str, arguments: &str) -> bool {
     if value.starts_with(['{', '[']) {
         return answers(value, arguments);
     }
-    let mut words = words(value).peekable();
-    words.peek().is_some()
+    let words: Vec<String> = words(value).collect();
+    let is_vague = || words.iter().any(|word| VAGUE.contains(&&**word));
+    !words.is_empty()
         && !arguments.contains(value)
-        && words.all(|word| !is_deed(&word) && !VAGUE.contains(&&*word))
+        && !words.iter().any(|word| is_deed(word))
+        && (!is_vague() || is_sentence(&words))
 }
 
 fn words(text: &str) -> impl Iterator<Item = String> {
@@ -208,6 +210,8 @@ mod tests {
             r#"{"result":391}"#,
             r#"["a.txt","b.txt"]"#,
             r#"[{"name":"Ann"}]"#,
+            r#"["no forecast for Bergen"]"#,
+            r#"{"rows":["no forecast for Bergen"]}"#,
         ];
         for result in told {
             assert!(answers(result, r#"{"q":"x"}"#), "{result}");
@@ -235,6 +239,8 @@ mod tests {
             r#"{"key":"Enter"}"#,
             r#"{"result":"saved"}"#,
             r#"{"valid":true}"#,
+            r#"{"note":"no change"}"#,
+            r#"{"rows":["none"]}"#,
         ];
         for result in silent {
             assert!(!answers(result, r#"{"key":"Enter"}"#), "{result}");
