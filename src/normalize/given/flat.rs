@@ -270,7 +270,7 @@ mod tests {
         }
         let began = std::time::Instant::now();
         assert_eq!(given.last_answer(), 1);
-        assert!(began.elapsed() < std::time::Duration::from_secs(1));
+        assert!(began.elapsed() < std::time::Duration::from_secs(5));
     }
 
     /// Given Anthropic's messages, whose content is a list of blocks: what tools answered is in the blocks, written as JSON text
