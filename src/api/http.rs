@@ -164,11 +164,7 @@ fn event(item: TailItem) -> Event {
     let (event, place, data) = match item {
         TailItem::Alert(alert) => {
             let data = serde_json::to_string(&AlertJson::from(&*alert));
-            let place = Place {
-                cursor: alert.cursor,
-                at_ms: Some(alert.at_ms),
-            };
-            (Event::default(), place, data)
+            (Event::default(), Place::from(&*alert), data)
         }
         TailItem::Lagged(lagged) => {
             let data = json!({ "missed": lagged.missed(), "from": lagged.from, "to": lagged.to });

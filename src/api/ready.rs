@@ -87,7 +87,8 @@ pub(super) fn note_of(store: &Store) -> Option<String> {
     ))
 }
 
-/// Keeps `reporter` true until shutdown, and then ends the watches of health: they would hold up the end of the server.
+/// Keeps `reporter` at what readiness is until shutdown, and then ends the watches of health: they would hold up the end of the
+/// server.
 pub(super) async fn follow(readiness: Readiness, mut reporter: HealthReporter) {
     let mut shown = None;
     while !readiness.shutdown.is_cancelled() {

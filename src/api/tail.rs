@@ -118,7 +118,14 @@ impl Tail {
             }
             Start::After(asked) => asked.cursor,
         };
-        let begins = place_at(store, cursor).await?;
+        let begins = match start {
+            // The alert before the oldest is kept no more, if there was one.
+            Start::Oldest => Place {
+                cursor,
+                ..Place::OLDEST
+            },
+            Start::Now | Start::After(_) => place_at(store, cursor).await?,
+        };
         if let Start::After(asked) = start
             && let Some((asked_ms, at_ms)) = asked.at_ms.zip(begins.at_ms)
             && asked_ms != at_ms
@@ -216,15 +223,9 @@ impl Tail {
 
 /// The place of a cursor, with the time of its alert as far as that is kept.
 async fn place_at(store: &Store, cursor: u64) -> Result<Place, ApiError> {
-    let before = cursor.checked_sub(1);
-    let next = match before {
-        None => Vec::new(),
-        Some(before) => store
-            .next_alerts(before, 1)
-            .await
-            .map_err(|error| not_read(&error))?,
-    };
-    let alert = next.first().filter(|alert| alert.cursor == cursor);
-    let at_ms = alert.map(|alert| alert.at_ms);
-    Ok(Place { cursor, at_ms })
+    let next = store.next_alerts(cursor.saturating_sub(1), 1).await;
+    let next = next.map_err(|error| not_read(&error))?;
+    let known = next.first().filter(|alert| alert.cursor == cursor);
+    let at_ms = None;
+    Ok(known.map_or(Place { cursor, at_ms }, Place::from))
 }

@@ -195,12 +195,17 @@ impl Daemon {
             normalizer,
             unpriced: BTreeSet::new(),
         };
-        match daemon.own().shards().not_ready() {
+        daemon.tell_ready(settings, began);
+        Ok(daemon)
+    }
+
+    fn tell_ready(&self, settings: &Settings, began: Instant) {
+        match self.own().shards().not_ready() {
             None => tracing::info!(
                 target: DAEMON,
-                otlp_grpc = %daemon.otlp_grpc,
-                otlp_http = daemon.otlp_http.map(tracing::field::display),
-                api = %daemon.api,
+                otlp_grpc = %self.otlp_grpc,
+                otlp_http = self.otlp_http.map(tracing::field::display),
+                api = %self.api,
                 data_dir = %settings.data_dir.display(),
                 profile = settings.policy.profile,
                 took_ms = began.elapsed().as_millis() as u64,
@@ -208,7 +213,6 @@ impl Daemon {
             ),
             Some(why) => tracing::warn!(%why, "not ready yet"),
         }
-        Ok(daemon)
     }
 
     /// Where OTLP over gRPC is received: the real port where the settings said 0.

@@ -1,8 +1,9 @@
 //! The order of leaving.
 //!
-//! The input is closed first, then everything is left in the order in which data flows, so that nothing is handed to a
-//! room that has gone: the receiver answers what it holds, the shards commit what waits and save their states, exporters
-//! deliver what was published, the store is closed, and those who follow the tail are let go last, having seen it all.
+//! The input is closed first, with which readiness falls, then everything is left in the order in which data flows, so that
+//! nothing is handed to a room that has gone: the receiver answers what it holds, the shards commit what waits and save their
+//! states, exporters deliver what was published, the store is closed, and those who follow the tail are let go last, having
+//! seen it all.
 //!
 //! One deadline bounds the whole. Each stage may use half of what is left of it, so that a client that does not take its
 //! answer cannot use up the time in which states are saved. What a stage leaves behind is not lost: the journal has what

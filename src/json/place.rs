@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::UNIX_EPOCH;
 
 use super::rfc3339;
+use crate::store::alert::Alert;
 
 /// A place in the log of alerts: behind the alert with a cursor, and which alert that is.
 ///
@@ -24,6 +25,15 @@ impl Place {
         cursor: 0,
         at_ms: None,
     };
+}
+
+impl From<&Alert> for Place {
+    fn from(alert: &Alert) -> Self {
+        Self {
+            cursor: alert.cursor,
+            at_ms: Some(alert.at_ms),
+        }
+    }
 }
 
 /// A text that is no [`Place`].
