@@ -15,7 +15,7 @@ use tower::util::MapResponse;
 
 use super::settings::Secret;
 use super::tls::Tls;
-use super::{Delivery, NotTaken, SEND_TIMEOUT, http};
+use super::{Cause, Delivery, NotTaken, SEND_TIMEOUT, http};
 use crate::files::Fault;
 use crate::handshake::HandshakeFault;
 use crate::render::text::clean;
@@ -95,6 +95,9 @@ pub(super) fn connection(endpoint: &Endpoint) -> Connection {
     MapResponse::new(endpoint.connect_lazy(), of_grpc)
 }
 
+/// How the message ends of an answer that was none of gRPC's.
+const OF_PROXY: &str = ", without gRPC";
+
 /// An answer that is none of gRPC's comes from a proxy in between. Its HTTP status says what it means, as gRPC has it; every
 /// failure of a server is one that may pass.
 fn of_grpc(answer: Response<Body>) -> Response<Body> {
@@ -112,7 +115,7 @@ fn of_grpc(answer: Response<Body>) -> Response<Body> {
         status if status.is_server_error() => Code::Unavailable,
         _ => Code::Unknown,
     };
-    let status = Status::new(code, format!("HTTP {}, without gRPC", answer.status()));
+    let status = Status::new(code, format!("HTTP {}{OF_PROXY}", answer.status()));
     status.into_http()
 }
 
@@ -141,11 +144,7 @@ pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Delivery {
             let place = place(endpoint);
             unsent(cause, endpoint).after(format_args!("cannot send to {place}: "))
         }
-        None => NotTaken::from(format!(
-            "the receiver answered {:?}: {}",
-            status.code(),
-            clean(status.message())
-        )),
+        None => answered(status),
     };
     let temporary = match status.code() {
         Code::Cancelled
@@ -170,17 +169,32 @@ pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Delivery {
     }
 }
 
+/// What an answer is that takes nothing.
+fn answered(status: &Status) -> NotTaken {
+    let said = clean(status.message());
+    let cause = match status.code() {
+        Code::Unauthenticated => Cause::Unauthenticated,
+        // A proxy's may as well say that there is nobody behind it.
+        Code::Unavailable | Code::ResourceExhausted if !said.ends_with(OF_PROXY) => Cause::Busy,
+        _ => Cause::Unknown,
+    };
+    NotTaken::of(
+        format!("the receiver answered {:?}: {said}", status.code()),
+        cause,
+    )
+}
+
 /// Why a request could not be sent.
 fn unsent(cause: &(dyn Error + 'static), endpoint: &Endpoint) -> NotTaken {
     if let Some(fault) = HandshakeFault::of(cause) {
         let what = fault.what(&innermost(cause));
-        return NotTaken::of_fault(clean(&what).into_owned(), fault);
+        return NotTaken::of(clean(&what), Cause::Connection(fault));
     }
     let causes = clean(&causes(cause)).into_owned();
     let is_plain = endpoint.uri().scheme_str() == Some("http");
     // What TLS answers is no frame of HTTP/2.
     if is_plain && causes.contains("http2 error") {
-        return NotTaken::of_fault(causes, HandshakeFault::Plain);
+        return NotTaken::of(causes, Cause::Connection(HandshakeFault::Plain));
     }
     causes.into()
 }
@@ -192,5 +206,36 @@ fn place(endpoint: &Endpoint) -> String {
     match uri.port() {
         Some(port) => format!("{host}:{port}"),
         None => host.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given an answer that takes nothing, a receiver's own says that it is busy, or that it does not know who sends; a proxy's may
+    /// say that there is no receiver.
+    #[test]
+    fn answers_of_proxies_are_told_apart() {
+        let check = |answer: Response<Body>, expected: Cause| {
+            let status = Status::from_header_map(of_grpc(answer).headers());
+            let said = answered(&status.expect("a status"));
+            assert_eq!(said.cause(), &expected, "{}", said.what());
+        };
+        let of_proxy = |status: u16| {
+            let answer = Response::builder().status(status);
+            let answer = answer.header(CONTENT_TYPE, "text/html");
+            answer.body(Body::empty()).expect("an answer")
+        };
+        check(Status::unavailable("away").into_http(), Cause::Busy);
+        check(Status::resource_exhausted("full").into_http(), Cause::Busy);
+        check(Status::internal("broken").into_http(), Cause::Unknown);
+        check(
+            Status::unauthenticated("who").into_http(),
+            Cause::Unauthenticated,
+        );
+        check(of_proxy(401), Cause::Unauthenticated);
+        check(of_proxy(502), Cause::Unknown);
+        check(of_proxy(404), Cause::Unknown);
     }
 }

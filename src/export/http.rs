@@ -10,7 +10,7 @@ use super::address::PublicOnly;
 use super::retry::retry_after;
 use super::settings::Secret;
 use super::tls::Tls;
-use super::{NotTaken, REPLY_BYTES_MAX, SEND_TIMEOUT};
+use super::{Cause, NotTaken, REPLY_BYTES_MAX, SEND_TIMEOUT};
 use crate::files::Fault;
 use crate::handshake::HandshakeFault;
 use crate::render::text::clean;
@@ -96,7 +96,12 @@ pub(super) fn refusal(status: StatusCode, text: &str) -> NotTaken {
         reason.push_str(": ");
         reason.push_str(text);
     }
-    reason.into()
+    let cause = match status {
+        StatusCode::UNAUTHORIZED => Cause::Unauthenticated,
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => Cause::Busy,
+        _ => Cause::Unknown,
+    };
+    NotTaken::of(reason, cause)
 }
 
 /// Why a request could not be sent, and where to. Of the address it has host and port: its path may be a secret.
@@ -113,8 +118,10 @@ pub(super) fn unsent(error: reqwest::Error) -> NotTaken {
     let error = error.without_url();
     let broke = !error.is_connect() && !error.is_timeout();
     let why = match HandshakeFault::of(&error) {
-        Some(fault) => NotTaken::of_fault(fault.what(&innermost(&error)), fault),
-        None if is_plain && broke => NotTaken::of_fault(causes(&error), HandshakeFault::Plain),
+        Some(fault) => NotTaken::of(fault.what(&innermost(&error)), Cause::Connection(fault)),
+        None if is_plain && broke => {
+            NotTaken::of(causes(&error), Cause::Connection(HandshakeFault::Plain))
+        }
         None => causes(&error).into(),
     };
     why.after(format_args!("cannot post to {host}: "))

@@ -56,7 +56,7 @@ use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 
 use given_up::{GivenUp, Item};
-pub(crate) use not_taken::NotTaken;
+pub(crate) use not_taken::{Cause, NotTaken};
 use otlp_logs::OtlpLogs;
 use outbox::Outbox;
 #[cfg(test)]
@@ -67,6 +67,7 @@ pub use settings::{
     Compression, ExporterSettings, Form, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings,
     Retry, Secret, SettingsError, TlsFiles, TraceSettings, WebhookSettings,
 };
+pub(crate) use tls::{CA_FILE, CERT_FILE, KEY_FILE};
 use verdicts::Verdicts;
 
 /// How long a receiver over the network may take for one batch, from connecting to the end of its reply.

@@ -13,18 +13,32 @@ const SETTINGS: Names = Names {
     own: "`tls.cert_file` and `tls.key_file`",
 };
 
-/// Why a receiver did not take something: what went wrong, and the fault of the connection, where that is why.
+/// Why a receiver did not take something: what went wrong, in words, and what kind of thing that is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotTaken {
     what: String,
-    fault: Option<HandshakeFault>,
+    cause: Cause,
+}
+
+/// What kind of thing went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// No more is known than the words say.
+    Unknown,
+    /// The setting of this key cannot be used.
+    Setting(&'static str),
+    /// The connection has a fault whose remedy is known.
+    Connection(HandshakeFault),
+    /// The receiver does not know who sends.
+    Unauthenticated,
+    /// It answers, and takes nothing for now.
+    Busy,
 }
 
 impl NotTaken {
-    /// One whose remedy is known.
-    pub(super) fn of_fault(what: String, fault: HandshakeFault) -> Self {
-        let fault = Some(fault);
-        Self { what, fault }
+    pub(super) fn of(what: impl Into<String>, cause: Cause) -> Self {
+        let what = what.into();
+        Self { what, cause }
     }
 
     /// The same, said after something else.
@@ -39,21 +53,21 @@ impl NotTaken {
         end.map_or(&*self.what, |(end, _)| &self.what[..end])
     }
 
-    /// What to do about it, where that is known.
-    pub(crate) fn to_do(&self, names: &Names) -> Option<String> {
-        self.fault.as_ref().map(|fault| fault.to_do(names))
+    /// What kind of thing.
+    pub(crate) fn cause(&self) -> &Cause {
+        &self.cause
     }
 
     /// What the log adds where the reason does not say what to do.
     pub(super) fn unless_to_do(&self, look: &'static str) -> &'static str {
-        if self.fault.is_some() { "" } else { look }
+        let is_said = matches!(self.cause, Cause::Connection(_));
+        if is_said { "" } else { look }
     }
 }
 
 impl<T: Into<String>> From<T> for NotTaken {
     fn from(what: T) -> Self {
-        let what = what.into();
-        Self { what, fault: None }
+        Self::of(what, Cause::Unknown)
     }
 }
 
@@ -61,7 +75,9 @@ impl<T: Into<String>> From<T> for NotTaken {
 impl fmt::Display for NotTaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.what())?;
-        let to_do = self.to_do(&SETTINGS);
-        to_do.map_or(Ok(()), |to_do| write!(f, "; to do: {to_do}"))
+        match &self.cause {
+            Cause::Connection(fault) => write!(f, "; to do: {}", fault.to_do(&SETTINGS)),
+            _ => Ok(()),
+        }
     }
 }

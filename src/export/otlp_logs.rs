@@ -230,7 +230,7 @@ mod tests {
 
     use super::*;
     use crate::export::samples::{alert, resolved};
-    use crate::export::{ExporterSettings, Kind, Secret};
+    use crate::export::{Cause, ExporterSettings, Kind, Secret};
 
     type Reply = Result<ExportLogsServiceResponse, Status>;
 
@@ -370,7 +370,10 @@ mod tests {
         let answer = sent(|| Err(Status::unavailable("away"))).await;
         assert_eq!(
             answer,
-            Delivery::later("the receiver answered Unavailable: away")
+            Delivery::later(NotTaken::of(
+                "the receiver answered Unavailable: away",
+                Cause::Busy
+            ))
         );
         let answer = sent(|| {
             let details = ErrorDetails::with_retry_info(Some(Duration::from_secs(9)));
@@ -388,6 +391,7 @@ mod tests {
         assert!(matches!(answer, Delivery::Refused { .. }), "{answer:?}");
         let answer = sent(|| Err(Status::unauthenticated("who\x1b[2J"))).await;
         let reason = "the receiver answered Unauthenticated: who\\x1b[2J";
+        let reason = NotTaken::of(reason, Cause::Unauthenticated);
         assert_eq!(answer, Delivery::later(reason), "another key may mend it");
         let answer = sent(|| Err(Status::unknown("?"))).await;
         assert!(matches!(answer, Delivery::Refused { .. }), "{answer:?}");

@@ -10,6 +10,11 @@ use super::settings::TlsFiles;
 use crate::files::{self, Fault, Unfit, pair, read_for};
 use crate::telemetry::causes;
 
+/// The keys of the settings that name them, in the section of what sends.
+pub(crate) const CA_FILE: &str = "tls.ca_file";
+pub(crate) const CERT_FILE: &str = "tls.cert_file";
+pub(crate) const KEY_FILE: &str = "tls.key_file";
+
 /// The files of TLS that settings name, as they are in PEM and can be used.
 #[derive(Default, PartialEq)]
 pub(super) struct Tls {
@@ -82,26 +87,26 @@ impl Tls {
 }
 
 fn authorities(path: &Path) -> Result<Vec<u8>, Fault> {
-    const KEY: &str = "tls.ca_file";
-    let pem = read_for(KEY, path)?;
+    let pem = read_for(CA_FILE, path)?;
     match reqwest::Certificate::from_pem_bundle(&pem) {
-        Ok(found) if found.is_empty() => {
-            Err(Fault::unusable(KEY, path, "there is no certificate in it"))
-        }
+        Ok(found) if found.is_empty() => Err(Fault::unusable(
+            CA_FILE,
+            path,
+            "there is no certificate in it",
+        )),
         Ok(_) => Ok(pem),
-        Err(error) => Err(Fault::unusable(KEY, path, causes(&error))),
+        Err(error) => Err(Fault::unusable(CA_FILE, path, causes(&error))),
     }
 }
 
 fn identity_of(certificate: &Path, key: &Path) -> Result<(Vec<u8>, Vec<u8>), Fault> {
-    const KEYS: [&str; 2] = ["tls.cert_file", "tls.key_file"];
-    let (chain, private) = (read_for(KEYS[0], certificate)?, read_for(KEYS[1], key)?);
+    let (chain, private) = (read_for(CERT_FILE, certificate)?, read_for(KEY_FILE, key)?);
     pair(&chain, &private, certificate).map_err(|unfit| match unfit {
-        Unfit::Certificate(why) => Fault::unusable(KEYS[0], certificate, why),
-        Unfit::Key(why) => Fault::unusable(KEYS[1], key, why),
+        Unfit::Certificate(why) => Fault::unusable(CERT_FILE, certificate, why),
+        Unfit::Key(why) => Fault::unusable(KEY_FILE, key, why),
     })?;
     match reqwest::Identity::from_pem(&[&*private, b"\n", &*chain].concat()) {
         Ok(_) => Ok((chain, private)),
-        Err(error) => Err(Fault::unusable(KEYS[0], certificate, causes(&error))),
+        Err(error) => Err(Fault::unusable(CERT_FILE, certificate, causes(&error))),
     }
 }

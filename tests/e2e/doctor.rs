@@ -90,7 +90,7 @@ fn a_daemon_that_works_is_well() {
     check(
         &found(&mut command),
         &known,
-        "Agents name it by OTEL_EXPORTER_OTLP_HEADERS",
+        "Agents name a token by OTEL_EXPORTER_OTLP_HEADERS",
     );
     command.env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20a%2Db");
     let guessed = [("API", "ok"), ("OTLP/HTTP", "warning"), ("exporters", "ok")];

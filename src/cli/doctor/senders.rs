@@ -1,7 +1,6 @@
 //! The ways in which an agent that is started from this shell would send, and a span that is sent over each.
 
 use std::iter;
-use std::path::Path;
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -12,9 +11,10 @@ use super::proxies::proxied;
 use super::{ARRIVES_WITHIN, Check};
 use crate::cli::failure::Failure;
 use crate::export::forward;
-use crate::export::{ForwardProtocol, ForwardSettings, NotTaken, TlsFiles};
+use crate::export::{
+    CA_FILE, CERT_FILE, Cause, ForwardProtocol, ForwardSettings, KEY_FILE, NotTaken,
+};
 use crate::handshake::Names;
-use crate::listener::UNAUTHENTICATED;
 use crate::otlp::Signal;
 use crate::render::text::clean;
 
@@ -122,25 +122,27 @@ impl Sender {
         forward::send_once(&self.settings, Signal::Traces, &Bytes::from(request)).await
     }
 
-    /// What to do where nothing is taken, for this reason.
-    fn advice(&self, why: &NotTaken) -> String {
-        if why.what().contains(UNAUTHENTICATED) {
-            return "Agents name it by OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN, and this command takes it from there."
-                .to_owned();
-        }
-        if let Some(to_do) = why.to_do(&VARIABLES) {
-            return format!("To do: {to_do}.");
-        }
-        if let Some(named_by) = self.unfit_file(why.what()) {
-            return format!(
-                "{named_by} names that file, in PEM, and an SDK needs it too: name one that this user can read, or unset it where agents start."
-            );
-        }
-        if is_for_now(why.what()) {
-            return "A receiver is there, and takes nothing for now; SDKs try again for a while. Where it is Eddy, `GET /readyz` at its API, \
+    /// What to do where nothing is taken, for this cause.
+    fn advice(&self, why: &Cause) -> String {
+        match why {
+            Cause::Unauthenticated => {
+                "Agents name a token by OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN, and this command takes it from there."
+                    .to_owned()
+            }
+            Cause::Connection(fault) => format!("To do: {}.", fault.to_do(&VARIABLES)),
+            Cause::Setting(CA_FILE) => of_file(VARIABLES.authorities),
+            Cause::Setting(CERT_FILE | KEY_FILE) => of_file(VARIABLES.own),
+            Cause::Busy => {
+                "A receiver is there, and takes nothing for now; SDKs try again for a while. Where it is Eddy, `GET /readyz` at its API, \
                  as in the check above, and its log say why: mostly its disk is full or fails."
-                .to_owned();
+                    .to_owned()
+            }
+            Cause::Setting(_) | Cause::Unknown => self.look_for_it(),
         }
+    }
+
+    /// What to do where nothing tells more than that nothing was taken.
+    fn look_for_it(&self) -> String {
         let mut advice =
             "Is a daemon there, and is that its address for this protocol? It says its addresses when it starts.".to_owned();
         if self.settings.endpoint.starts_with("https:") {
@@ -148,20 +150,6 @@ impl Sender {
                  if it asks for one itself, OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY name it.";
         }
         advice
-    }
-
-    /// What names the file that cannot be read or used, where that is why nothing was sent.
-    fn unfit_file(&self, why: &str) -> Option<&'static str> {
-        let is_at_fault =
-            |file: &Path| why.starts_with(&format!("`{}` cannot be ", file.display()));
-        let TlsFiles { ca_file, identity } = &self.settings.tls;
-        let of_own = identity
-            .iter()
-            .flat_map(|(certificate, key)| [certificate, key]);
-        let own = of_own.map(|file| (file, VARIABLES.own));
-        let files = ca_file.iter().map(|file| (file, VARIABLES.authorities));
-        let (_, named_by) = files.chain(own).find(|(file, _)| is_at_fault(file))?;
-        Some(named_by)
     }
 
     /// What came of it; `there` says whether the run has the call, where that could be asked.
@@ -181,7 +169,7 @@ impl Sender {
             (Err(why), _) => Check::failed(
                 name,
                 format!("{place} did not take a span: {}", clean(why.what())),
-                self.advice(why),
+                self.advice(why.cause()),
             ),
             (Ok(()), Some(false)) => Check::failed(
                 name,
@@ -223,13 +211,11 @@ impl Sender {
     }
 }
 
-/// Whether a receiver has answered that it takes nothing now, by its status. What answers without gRPC is none of that.
-fn is_for_now(why: &str) -> bool {
-    let answered = ["503", "429", "Unavailable", "ResourceExhausted"];
-    let said = why
-        .strip_prefix("the receiver answered ")
-        .unwrap_or_default();
-    answered.iter().any(|status| said.starts_with(status)) && !said.contains("without gRPC")
+/// What to do about a file that cannot be used, by the variables that name it.
+fn of_file(variables: &str) -> String {
+    format!(
+        "{variables} names that file, in PEM, and an SDK needs it too: name one that this user can read, or unset it where agents start."
+    )
 }
 
 #[cfg(test)]
@@ -306,39 +292,28 @@ mod tests {
     /// Given why a span was not taken, what is advised fits it: a receiver that has answered is not looked for, and what names a
     /// file is named.
     #[test]
-    fn advice_fits_the_reason() {
-        let variable = |name: &str| {
-            let is_file = name == "OTEL_EXPORTER_OTLP_CERTIFICATE";
-            is_file.then(|| "/nope".to_owned())
-        };
-        let sender = &senders(None, None, variable).unwrap()[0];
-        for (why, expected) in [
+    fn advice_fits_the_cause() {
+        let sender = &senders(None, None, |_| None).unwrap()[0];
+        let there = "Is a daemon there";
+        for (cause, expected) in [
             (
-                "the receiver answered 503 Service Unavailable: nothing can be committed",
-                "is there, and takes nothing for now",
+                Cause::Busy,
+                "A receiver is there, and takes nothing for now",
             ),
+            (Cause::Unauthenticated, "Agents name a token by"),
             (
-                "the receiver answered Unavailable: nothing can be committed",
-                "is there, and takes nothing for now",
-            ),
-            (
-                "`/nope` cannot be read: No such file",
+                Cause::Setting(CA_FILE),
                 "OTEL_EXPORTER_OTLP_CERTIFICATE names that file",
             ),
             (
-                "the receiver answered Unavailable: HTTP 502 Bad Gateway, without gRPC",
-                "Is a daemon there",
+                Cause::Setting(KEY_FILE),
+                "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY names that file",
             ),
-            ("the receiver answered 404 Not Found", "Is a daemon there"),
-            (
-                "cannot post to 127.0.0.1:1: connection refused",
-                "Is a daemon there",
-            ),
+            (Cause::Setting("endpoint"), there),
+            (Cause::Unknown, there),
         ] {
-            let advice = sender.advice(&NotTaken::from(why));
-            assert!(advice.contains(expected), "{why}: {advice}");
-            let asks = advice.contains("Is a daemon there");
-            assert_eq!(asks, expected.starts_with("Is"), "{why}: {advice}");
+            let advice = sender.advice(&cause);
+            assert!(advice.starts_with(expected), "{cause:?}: {advice}");
         }
     }
 

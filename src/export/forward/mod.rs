@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::settings::{ForwardSettings, SettingsError};
-use super::{Delivery, NotTaken};
+use super::{Cause, Delivery, NotTaken};
 use crate::files::Fault;
 use crate::otlp::Signal;
 
@@ -69,7 +69,9 @@ pub(crate) async fn send_once(
     signal: Signal,
     request: &Bytes,
 ) -> Result<(), NotTaken> {
-    let upstream = Upstream::new(settings).map_err(|error| error.fault.text)?;
+    let unusable =
+        |SettingsError { fault, .. }| NotTaken::of(fault.text, Cause::Setting(fault.key));
+    let upstream = Upstream::new(settings).map_err(unusable)?;
     match upstream.send(signal, request).await {
         Delivery::Taken => Ok(()),
         Delivery::Partly { reason, .. }

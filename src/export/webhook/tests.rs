@@ -20,7 +20,9 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::export::samples::{Log, alert, publish, resolved, store, wait_for};
 use crate::export::scripted::start_all;
-use crate::export::{ExporterSettings, Kind, Retry, SEND_TIMEOUT, Secret, TlsFiles};
+use crate::export::{
+    Cause, ExporterSettings, Kind, NotTaken, Retry, SEND_TIMEOUT, Secret, TlsFiles,
+};
 use crate::json::hex_id;
 
 /// A receiver that answers everything in one way and keeps what it was sent.
@@ -83,9 +85,9 @@ async fn posted(reply: fn() -> Response<Body>) -> Delivery {
     webhook.send(&[alert(1, 1)], &[]).await
 }
 
-fn later(reason: &str, seconds: Option<u64>) -> Delivery {
+fn later(reason: &str, cause: Cause, seconds: Option<u64>) -> Delivery {
     Delivery::Later {
-        reason: reason.into(),
+        reason: NotTaken::of(reason, cause),
         after: seconds.map(Duration::from_secs),
     }
 }
@@ -108,28 +110,45 @@ async fn replies_decide_what_comes_next() {
         busy,
         later(
             "the receiver answered 429 Too Many Requests: slow down",
+            Cause::Busy,
             Some(7)
         )
     );
     let away = posted(|| reply(503, ("retry-after", "120"), "")).await;
     assert_eq!(
         away,
-        later("the receiver answered 503 Service Unavailable", Some(120))
+        later(
+            "the receiver answered 503 Service Unavailable",
+            Cause::Busy,
+            Some(120)
+        )
     );
     let broken = posted(|| reply(500, ("retry-after", "120"), "")).await;
     assert_eq!(
         broken,
-        later("the receiver answered 500 Internal Server Error", None)
+        later(
+            "the receiver answered 500 Internal Server Error",
+            Cause::Unknown,
+            None
+        )
     );
     let slow = posted(|| reply(408, ("x-a", "b"), "")).await;
     assert_eq!(
         slow,
-        later("the receiver answered 408 Request Timeout", None)
+        later(
+            "the receiver answered 408 Request Timeout",
+            Cause::Unknown,
+            None
+        )
     );
     let stranger = posted(|| reply(401, ("x-a", "b"), "")).await;
     assert_eq!(
         stranger,
-        later("the receiver answered 401 Unauthorized", None)
+        later(
+            "the receiver answered 401 Unauthorized",
+            Cause::Unauthenticated,
+            None
+        )
     );
     let bad = posted(|| reply(400, ("x-a", "b"), "no\x1b[2J")).await;
     assert_eq!(
