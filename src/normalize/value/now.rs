@@ -29,6 +29,11 @@ const ZONES_MS: i64 = 14 * 60 * 60 * 1_000;
 
 const MINUTE_MS: i64 = 60 * 1_000;
 
+/// How many digits a year has, and how many seconds and milliseconds since 1970 have.
+const YEAR_DIGITS: usize = 4;
+const SECONDS_DIGITS: usize = 10;
+const MS_DIGITS: usize = 13;
+
 /// When a call was made, as far as that is known.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::normalize) struct Now {
@@ -91,6 +96,10 @@ pub(in crate::normalize) fn without_clock<'j>(json: &'j str, tool: &str, now: No
                 .iter()
                 .take_while(|byte| byte.is_ascii_digit())
                 .count();
+        // Few numbers are as long as the first one of a time.
+        if !matches!(at - digit, YEAR_DIGITS | SECONDS_DIGITS | MS_DIGITS) {
+            continue;
+        }
         let Some(shown) = shown_at(bytes, digit, at).filter(|shown| now.was_at(shown.time)) else {
             continue;
         };
@@ -171,8 +180,8 @@ fn epoch(text: &[u8]) -> Option<Time> {
         return None;
     }
     let ms = match whole.len() {
-        10 => number(whole) as i64 * 1_000 + thousandths(fraction),
-        13 if fraction.is_empty() => number(whole) as i64,
+        SECONDS_DIGITS => number(whole) as i64 * 1_000 + thousandths(fraction),
+        MS_DIGITS if fraction.is_empty() => number(whole) as i64,
         _ => return None,
     };
     Some(Time { ms, has_zone: true })
