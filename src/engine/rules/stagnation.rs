@@ -39,6 +39,7 @@ use crate::engine::fold::question::numbers::names_file;
 use crate::engine::fold::question::things::asks_for_other_things;
 use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::recent::{RECENT_CALLS_MAX, Recent};
+use crate::engine::fold::totals::Totals;
 use crate::engine::policy::Policy;
 use crate::engine::tool_name;
 use crate::engine::warning::Rule;
@@ -74,8 +75,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let window = settings.window_calls.unwrap_or(u32::MAX) as usize;
     let enough = settings.calls.saturating_sub(1) as usize;
-    let since = Since::of(fold, judged);
-    let mut same = same_results(&fold.recent, judged, window, enough, &since)?;
+    let mut same = same_results(&fold.recent, &fold.totals, judged, window, enough)?;
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.expire(judged.number, settings.window_calls);
     // Another result than the one that was counted has come up since.
@@ -102,15 +102,15 @@ struct Since {
 }
 
 impl Since {
-    fn of(fold: &Fold, judged: &Judged<'_>) -> Self {
+    fn of(recent: &Recent, totals: &Totals, judged: &Judged<'_>) -> Self {
         let start_ns = |first: u64| {
             let calls = judged.number.saturating_sub(first) as usize;
-            let starts = fold.recent.iter().rev().map(|mark| mark.start_ns);
+            let starts = recent.iter().rev().map(|mark| mark.start_ns);
             starts.take(calls).min().unwrap_or(u64::MAX)
         };
         Self {
-            turn_ns: start_ns(fold.totals.turn_at),
-            deed_ns: start_ns(fold.totals.acted_at + 1),
+            turn_ns: start_ns(totals.turn_at),
+            deed_ns: start_ns(totals.acted_at + 1),
         }
     }
 }
@@ -120,10 +120,10 @@ impl Since {
 /// enough, or fewer than [`WORDINGS_MIN`] others are among them.
 fn same_results<'m>(
     recent: &'m Recent,
+    totals: &Totals,
     judged: &Judged<'_>,
     window: usize,
     enough: usize,
-    since: &Since,
 ) -> Option<Vec<&'m CallMark>> {
     let own = judged.key?;
     let sample = &*judged.call.input.value()?.sample;
@@ -169,6 +169,7 @@ fn same_results<'m>(
     if same.len() < enough {
         return None;
     }
+    let since = Since::of(recent, totals, judged);
     let opens = !in_numbers_alone && sample.contains("://");
     let is_page = opens && has_bytes(judged, PAGE_BYTES_MIN);
     let is_other_page =
@@ -181,7 +182,7 @@ fn same_results<'m>(
     let same = if others == 0 && stands {
         same
     } else {
-        let same = reworded(judged, sample, same, since);
+        let same = reworded(judged, sample, same, &since);
         if have_answers(judged, sample, &same) {
             return None;
         }
