@@ -45,12 +45,14 @@ pub(super) fn without_echo<'t>(result: &'t str, asked: &Arguments<'_>) -> Cow<'t
         hosts[count] = host(said);
         count += 1;
     }
-    let hosts = hosts.into_iter().flatten();
-    hosts.take(SAID_MAX - count).for_each(&mut leave_out);
-    let addresses = values(arguments).filter(|said| said.contains("://"));
-    let queries = addresses.take(SAID_MAX).flat_map(query_values);
-    for said in queries.take(SAID_MAX) {
-        leave_out(&said);
+    if memmem::find(arguments.as_bytes(), b"://").is_some() {
+        let hosts = hosts.into_iter().flatten();
+        hosts.take(SAID_MAX - count).for_each(&mut leave_out);
+        let addresses = values(arguments).filter(|said| said.contains("://"));
+        let queries = addresses.take(SAID_MAX).flat_map(query_values);
+        for said in queries.take(SAID_MAX) {
+            leave_out(&said);
+        }
     }
     if !asked.has_page() {
         return rest;
