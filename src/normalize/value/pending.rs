@@ -165,7 +165,8 @@ pub(super) fn says_failed(text: &str) -> bool {
         let shown = cut(unit, ELEMENTS_BYTES_MAX);
         return UNIT_FAILED.iter().any(|state| shown.contains(state));
     }
-    text.starts_with("\u{d7} ")
+    let is_unit = |shown: &str| !shown.is_empty();
+    text.strip_prefix("\u{d7} ").is_some_and(is_unit)
         || FAILED.iter().any(|state| text.eq_ignore_ascii_case(state))
         || (memchr(b'\t', text.as_bytes()).is_some() && is_failed_row(text))
         || is_verdict(text)

@@ -15,6 +15,10 @@ use super::super::{
 };
 use super::{NUMBERS_TEXT_BYTES_MAX, Reader, VOLATILE};
 
+/// Shortest text that may say of a result that there is nothing, or how something is: `none`, `fail`. Codes, units and flags are
+/// shorter.
+const SAYING_BYTES_MIN: usize = 4;
+
 impl Reader<'_> {
     pub(super) fn text(&mut self, text: &str, bytes: usize) {
         if mask::is_object_address(text) {
@@ -35,6 +39,10 @@ impl Reader<'_> {
             self.mask(text);
             if self.told.masked == self.told.hash {
                 self.plain_bytes += text.len();
+            }
+            if text.len() < SAYING_BYTES_MIN && self.how.empty_phrases.is_empty() {
+                self.told.empty = trimmed(text).is_empty();
+                return;
             }
             self.told.empty = emptiness::says_there_is_nothing(text, self.how.empty_phrases);
             let is_silent = self.told.empty && nothing::says_no_output(text);
@@ -86,5 +94,45 @@ impl Reader<'_> {
         }
         let frame = without_numbers.map(|frame| hash::text(&frame));
         self.told.frame = frame.unwrap_or(self.told.masked);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given any shorter text, it says nothing of the kind.
+    #[test]
+    fn short_texts_say_nothing() {
+        let signs: Vec<String> = (' '..='~')
+            .chain("×●无待é".chars())
+            .map(String::from)
+            .collect();
+        let check = |text: &str| {
+            if text.len() >= SAYING_BYTES_MIN {
+                return;
+            }
+            let is_blank = trimmed(text).is_empty();
+            assert_eq!(
+                emptiness::says_there_is_nothing(text, &[]),
+                is_blank,
+                "{text}"
+            );
+            let says = pending::is_under_way(text)
+                || pending::is_doing(text)
+                || pending::says_failed(text);
+            assert!(!says, "{text}");
+        };
+        check("");
+        for one in &signs {
+            check(one);
+            for two in &signs {
+                let two = format!("{one}{two}");
+                check(&two);
+                for three in &signs {
+                    check(&format!("{two}{three}"));
+                }
+            }
+        }
     }
 }
