@@ -1,5 +1,5 @@
 //! Members of a result that stand beside what it tells and are another one each time: tokens that a server draws for each answer,
-//! and counters that go on by themselves.
+//! counters that go on by themselves, and how well a hit fits.
 
 /// What a member is by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,21 @@ impl Aside {
         }
     }
 }
+
+/// Names under which stores of vectors and searches on the web say how well a hit fits the query.
+pub(super) const SCORES: [&str; 11] = [
+    "score",
+    "_score",
+    "@search.score",
+    "@search.rerankerScore",
+    "distance",
+    "_distance",
+    "similarity",
+    "similarity_score",
+    "relevance_score",
+    "relevanceScore",
+    "rerank_score",
+];
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 use super::digest::is_one;
-use super::member_name::{MemberName, Says};
+use super::member_name::{MemberName, Said, Says};
 use super::nested::{Digest, Shape};
 use super::places::ends_in_place;
 use super::sample::cut;
@@ -62,9 +62,15 @@ pub(super) struct Fault {
     has_range: bool,
 }
 
+/// What the names of a fault's members say.
+const OF_FAULTS: Said = Said::all(&[Says::Gravity, Says::Saying, Says::FilePlace]);
+
 impl Fault {
     /// Takes a member of this name.
     pub(super) fn add(&mut self, name: MemberName, value: &Digest) {
+        if !name.said.says_any(OF_FAULTS) {
+            return;
+        }
         let is_text = value.shape == Shape::Text;
         self.is_grave |= is_text && value.denies && name.says(Says::Gravity);
         self.says_what |= is_text && name.says(Says::Saying);

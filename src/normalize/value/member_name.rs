@@ -9,8 +9,8 @@ use std::cell::Cell;
 use super::aside::Aside;
 use super::drawn::Drawn;
 use super::{
-    attempts, beside, echo, elements, emptiness, faults, hash, hits, mask, nested, pending, redact,
-    sample,
+    aside, attempts, beside, echo, elements, emptiness, faults, hash, hits, mask, nested, pending,
+    redact, sample,
 };
 
 /// Something that a name may say.
@@ -128,7 +128,7 @@ const TELLERS: [Teller; 46] = [
     (Says::Mishaps, emptiness::tells_mishaps),
     (Says::Errors, |key| key == "errors"),
     (Says::Printed, |key| nested::PRINTED.contains(&key)),
-    (Says::Score, |key| nested::SCORES.contains(&key)),
+    (Says::Score, |key| aside::SCORES.contains(&key)),
     (Says::Carried, emptiness::carries),
     (Says::CarriedOrCounted, emptiness::carries_or_counts),
     (Says::Count, emptiness::is_count),
@@ -180,6 +180,22 @@ pub(super) struct Said(u64);
 
 impl Said {
     const NOTHING: Self = Self(0);
+
+    /// All of these.
+    pub(super) const fn all(says: &[Says]) -> Self {
+        let (mut said, mut at) = (0, 0);
+        while at < says.len() {
+            said |= 1 << says[at] as u8;
+            at += 1;
+        }
+        Self(said)
+    }
+
+    /// Whether one of them says any of these.
+    #[inline]
+    pub(super) fn says_any(self, of: Self) -> bool {
+        self.0 & of.0 != 0
+    }
 
     /// Whether one of them says so.
     #[inline]

@@ -171,6 +171,34 @@ pub(super) struct Map {
     has_passage: bool,
 }
 
+/// What names say of how something is, or how it went; those of most members say nothing of it.
+const HOW_IT_IS: Said = Said::all(&[
+    Says::State,
+    Says::Asked,
+    Says::End,
+    Says::UnderWay,
+    Says::Verdict,
+    Says::WentWell,
+    Says::Mishaps,
+    Says::Printed,
+    Says::Errors,
+    Says::Passed,
+    Says::Failed,
+]);
+
+/// What names say that gives their members a role.
+const ROLES: Said = Said::all(&[
+    Says::Volatile,
+    Says::Token,
+    Says::Turn,
+    Says::Version,
+    Says::Views,
+    Says::Writes,
+    Says::Query,
+    Says::Score,
+    Says::Picture,
+]);
+
 impl List {
     /// A list whose items stand in a sample from a place on.
     pub(super) fn at(place: usize) -> Self {
@@ -225,31 +253,13 @@ impl Map {
 
     /// Adds a member of a name of so many bytes.
     pub(super) fn add(&mut self, name: MemberName, name_bytes: usize, value: &Digest, role: Role) {
-        self.is_nested |= matches!(value.shape, Shape::List | Shape::Map);
-        // What an object within says is said of it as a whole.
-        self.pending |= (value.pending || value.doing)
-            && match value.shape {
-                Shape::Map => true,
-                Shape::List => name.says(Says::Asked),
-                _ => name.says(Says::State),
-            };
-        self.pending |= value.is_no() && name.says(Says::End);
-        self.pending |= value.is_yes() && name.says(Says::UnderWay);
-        let is_state = value.denies && (value.shape == Shape::Map || name.says(Says::State));
-        self.denies |= is_state || (value.is_no() && name.says(Says::Verdict));
-        self.goes_wrong |= value.is_no() && name.says(Says::WentWell);
-        let is_list = value.shape == Shape::List && !value.empty;
-        self.has_faults |= is_list && name.says(Says::Mishaps);
-        self.has_print |= value.shape == Shape::Text && name.says(Says::Printed);
-        self.lists_errors |= is_list && name.says(Says::Errors);
-        self.denies |= self.goes_wrong && (self.has_faults || self.has_print);
+        let is_nested = matches!(value.shape, Shape::List | Shape::Map);
+        self.is_nested |= is_nested;
         self.faulty |= value.faulty;
-        if matches!(value.shape, Shape::Number | Shape::Zero) {
-            self.counts_passed |= name.says(Says::Passed);
-            self.some_failed |= value.shape == Shape::Number && name.says(Says::Failed);
-        }
-        self.denies |= self.counts_passed && (self.some_failed || self.has_faults);
         self.has_passage |= value.shape == Shape::Text && value.bytes >= PASSAGE_BYTES_MIN;
+        if is_nested || name.said.says_any(HOW_IT_IS) {
+            self.note_how_it_is(name, value);
+        }
         let (masked, frame) = match role {
             Role::Volatile => (VOLATILE, VOLATILE),
             Role::Question => {
@@ -275,6 +285,32 @@ impl Map {
         self.frame = self.frame.wrapping_add(mix(name.hash, frame));
         self.bytes += name_bytes + MEMBER_SIGNS + value.bytes;
         self.count += 1;
+    }
+
+    /// Notes what a member says of how what the object is about is, or how it went.
+    fn note_how_it_is(&mut self, name: MemberName, value: &Digest) {
+        // What an object within says is said of it as a whole.
+        self.pending |= (value.pending || value.doing)
+            && match value.shape {
+                Shape::Map => true,
+                Shape::List => name.says(Says::Asked),
+                _ => name.says(Says::State),
+            };
+        self.pending |= value.is_no() && name.says(Says::End);
+        self.pending |= value.is_yes() && name.says(Says::UnderWay);
+        let is_state = value.denies && (value.shape == Shape::Map || name.says(Says::State));
+        self.denies |= is_state || (value.is_no() && name.says(Says::Verdict));
+        self.goes_wrong |= value.is_no() && name.says(Says::WentWell);
+        let is_list = value.shape == Shape::List && !value.empty;
+        self.has_faults |= is_list && name.says(Says::Mishaps);
+        self.has_print |= value.shape == Shape::Text && name.says(Says::Printed);
+        self.lists_errors |= is_list && name.says(Says::Errors);
+        self.denies |= self.goes_wrong && (self.has_faults || self.has_print);
+        if matches!(value.shape, Shape::Number | Shape::Zero) {
+            self.counts_passed |= name.says(Says::Passed);
+            self.some_failed |= value.shape == Shape::Number && name.says(Says::Failed);
+        }
+        self.denies |= self.counts_passed && (self.some_failed || self.has_faults);
     }
 
     /// Takes out a member of arguments, of which all hashes are one.
@@ -388,21 +424,6 @@ pub(super) enum Role {
     Other,
 }
 
-/// Names under which stores of vectors and searches on the web say how well a hit fits the query.
-pub(super) const SCORES: [&str; 11] = [
-    "score",
-    "_score",
-    "@search.score",
-    "@search.rerankerScore",
-    "distance",
-    "_distance",
-    "similarity",
-    "similarity_score",
-    "relevance_score",
-    "relevanceScore",
-    "rerank_score",
-];
-
 /// Fewest members of an object that tells of something, whatever one of them counts.
 const TELLING_MEMBERS_MIN: u64 = 4;
 
@@ -424,7 +445,8 @@ impl Role {
                 || (is_number && name.says(Says::Turn))
                 || (!is_in_list && name.says(Says::Version))
         };
-        if matches!(value.shape, Shape::List | Shape::Map) {
+        let is_nested = matches!(value.shape, Shape::List | Shape::Map);
+        if is_nested || !name.said.says_any(ROLES) {
             Self::Other
         } else if is_new(name) {
             Self::Volatile
