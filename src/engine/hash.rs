@@ -7,11 +7,10 @@
 #[must_use]
 pub(crate) fn stable(parts: &[&[u8]]) -> u64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut take = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     for part in parts {
-        for byte in part.iter().chain(&[0xff]) {
-            hash ^= u64::from(*byte);
-            hash = hash.wrapping_mul(0x0100_0000_01b3);
-        }
+        part.iter().for_each(|byte| take(*byte));
+        take(0xff);
     }
     mix(hash, 0)
 }

@@ -306,7 +306,10 @@ fn word_length(name: &[u8]) -> usize {
         !is_letter(here)
             || (here.is_ascii_uppercase() && (!before.is_ascii_uppercase() || begins_small()))
     };
-    (1..name.len()).find(ends_at).unwrap_or(name.len())
+    // With small letters none ends, and most are small.
+    let others = name.iter().position(|byte| !byte.is_ascii_lowercase());
+    let mut places = others.unwrap_or(name.len()).max(1)..name.len();
+    places.find(ends_at).unwrap_or(name.len())
 }
 
 /// Whether a byte belongs to a word; those of letters beyond ASCII do.

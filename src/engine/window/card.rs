@@ -243,14 +243,17 @@ pub(crate) fn bare_name(tool: &str) -> &str {
     bare.map_or(tool, |(_, name)| name)
 }
 
-/// Signs behind which a server's name for a tool may stand in a client's.
-const SEPARATORS: [char; 5] = ['_', '-', '.', '/', ':'];
+/// Whether behind this sign a server's name for a tool may stand in a client's.
+fn is_separator(sign: u8) -> bool {
+    matches!(sign, b'_' | b'-' | b'.' | b'/' | b':')
+}
 
 /// Whether one tool's name is the end of another's, behind a separator: clients put the name of a server before the names of its
 /// tools, `weather_search`, as they are told to.
 pub(crate) fn is_end_of(end: &str, tool: &str) -> bool {
     let before = tool.strip_suffix(end).filter(|_| !end.is_empty());
-    before.is_some_and(|before| before.ends_with(SEPARATORS) && before.len() > 1)
+    let before = before.map_or(&[][..], str::as_bytes);
+    matches!(before, [_, .., last] if is_separator(*last))
 }
 
 /// The bits of a tool's number that tools have in common whose names end in the same word.
@@ -260,8 +263,12 @@ const LAST_WORD: u32 = 0xff;
 /// quarter is of the name's last word. Never 0.
 pub(crate) fn tool_number(tool: &str) -> u32 {
     let name = bare_name(tool);
-    let last_word = name.rsplit(SEPARATORS).next().unwrap_or(name);
-    let number = text_hash(name) as u32 & !LAST_WORD | text_hash(last_word) as u32 & LAST_WORD;
+    let hash = text_hash(name);
+    let last_word = match name.bytes().rposition(is_separator) {
+        Some(place) => text_hash(&name[place + 1..]),
+        None => hash,
+    };
+    let number = hash as u32 & !LAST_WORD | last_word as u32 & LAST_WORD;
     number.max(1)
 }
 
