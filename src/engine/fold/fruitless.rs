@@ -16,7 +16,7 @@ use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::{Relation, relation};
 use super::rewriting::Named;
-use super::sample::members;
+use super::sample::{may_quote, members};
 
 /// Fewest equal looks before the present one, each after another deed.
 const LOOKS_MIN: usize = 6;
@@ -95,7 +95,17 @@ fn is_of(look: &str, deed: &str) -> bool {
 }
 
 /// Whether a deed is done at a place of a screen.
+#[allow(clippy::needless_bitwise_bool, reason = "as `may_quote` has it")]
 pub(crate) fn is_at_place(deed: &str) -> bool {
+    // Hardly any names one.
+    let begins_so = |[first, second, third]: [u8; 3]| {
+        let coordinate = (first == b'c') & (second == b'o') & (third == b'o');
+        coordinate | ((first == b'x') & (second == b'"'))
+    };
+    may_quote(deed, begins_so) && is_placed(deed)
+}
+
+fn is_placed(deed: &str) -> bool {
     (deed.contains("\"x\":") && deed.contains("\"y\":")) || deed.contains("\"coordinate\":")
 }
 

@@ -4,13 +4,20 @@
 use std::iter;
 use std::ops::Range;
 
+use crate::engine::event::SAMPLE_BYTES_MAX;
+
 /// A JSON text, cut at its quotation marks.
 pub(super) fn pieces(json: &str) -> impl Iterator<Item = &str> + Clone {
-    let mut is_escaped = false;
-    json.split(move |letter| {
-        let is_mark = letter == '"' && !is_escaped;
-        is_escaped = letter == '\\' && !is_escaped;
-        is_mark
+    let (mut rest, mut is_escaped) = (Some(json), false);
+    iter::from_fn(move || {
+        let text = rest?;
+        let mark = text.bytes().position(|sign| {
+            let is_mark = sign == b'"' && !is_escaped;
+            is_escaped = sign == b'\\' && !is_escaped;
+            is_mark
+        });
+        rest = mark.map(|at| &text[at + 1..]);
+        Some(&text[..mark.unwrap_or(text.len())])
     })
 }
 
@@ -45,6 +52,32 @@ pub(super) fn members(sample: &str) -> impl Iterator<Item = Member<'_>> {
         let value = &sample[place.clone()];
         Some(Member { name, value, place })
     })
+}
+
+/// Whether three letters of which this holds may stand behind a quotation mark in a sample. Mostly none do, which is seen for all
+/// places of a block at a time, and blocks without a mark are passed over.
+#[inline]
+#[allow(
+    clippy::needless_bitwise_bool,
+    reason = "all places of a block at a time"
+)]
+pub(super) fn may_quote(sample: &str, is_it: impl Fn([u8; 3]) -> bool) -> bool {
+    const BLOCK: usize = 32;
+    if sample.len() > SAMPLE_BYTES_MAX {
+        return true;
+    }
+    // Zeros behind it, so that all blocks are whole.
+    let mut letters = [0; SAMPLE_BYTES_MAX + BLOCK + 3];
+    letters[..sample.len()].copy_from_slice(sample.as_bytes());
+    let has_it = |at: usize| {
+        let is_mark = |any, letter: &u8| any | (*letter == b'"');
+        let is_it = |any, letters: &[u8]| {
+            any | ((letters[0] == b'"') & is_it([letters[1], letters[2], letters[3]]))
+        };
+        let (block, behind) = (&letters[at..at + BLOCK], &letters[at..at + BLOCK + 3]);
+        block.iter().fold(false, is_mark) && behind.windows(4).fold(false, is_it)
+    };
+    (0..sample.len()).step_by(BLOCK).any(has_it)
 }
 
 /// Length of a text up to the quotation mark that ends it.

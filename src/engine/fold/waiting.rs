@@ -8,7 +8,7 @@ mod long_poll;
 mod pace;
 mod starting;
 
-use crate::engine::event::{Failure, Manner, SAMPLE_BYTES_MAX, SECOND_NS};
+use crate::engine::event::{Failure, Manner, SECOND_NS};
 use crate::engine::policy::{Patience, Policy};
 use crate::engine::tool_name;
 
@@ -19,6 +19,7 @@ use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::relation;
+use super::sample::may_quote;
 use super::{Fold, name_of};
 
 /// Shortest pause that counts as a longer one than the pause before it: below it, pauses are how long models take.
@@ -220,8 +221,12 @@ impl Fold {
         if let Some(mark) = settings.and_then(|settings| self.own_before(judged, settings)) {
             return Some(Before { mark, is_own: true });
         }
-        let mut of_tool = self.recent.of_tool(judged.tool_hash);
-        let tried = || of_tool.find(|mark| judged.tries_again(mark));
+        let tried = || {
+            let mut of_tool = self.recent.of_tool(judged.tool_hash);
+            let is_tried = |mark: &&CallMark| judged.tries_again(mark);
+            // Only what may pass is tried again.
+            judged.transient.then(|| of_tool.find(is_tried)).flatten()
+        };
         let known = self.recent.of_key(judged.key).next();
         let mark = known.or_else(|| self.before_sleep(judged)).or_else(tried)?;
         Some(Before {
@@ -378,29 +383,14 @@ fn does_nothing_but_wait(sample: &str, bytes: u32) -> bool {
             || sample.contains(NOTHING_TYPED))
 }
 
-/// Whether some text in arguments begins like one by which they say that they wait. Hardly any does, which is seen for all places
-/// of a block at a time.
-#[allow(
-    clippy::needless_bitwise_bool,
-    reason = "all places of a block at a time"
-)]
+/// Whether some text in arguments begins like one by which they say that they wait. Hardly any does.
+#[allow(clippy::needless_bitwise_bool, reason = "as `may_quote` has it")]
 fn may_wait(sample: &str) -> bool {
-    const BLOCK: usize = 16;
-    if sample.len() > SAMPLE_BYTES_MAX {
-        return true;
-    }
-    // Zeros behind it, so that all blocks are whole.
-    let mut letters = [0; SAMPLE_BYTES_MAX + BLOCK + 2];
-    letters[..sample.len()].copy_from_slice(sample.as_bytes());
-    let begins_so = |at: usize| {
-        let block = letters[at..at + BLOCK + 2].windows(3);
-        block.fold(false, |any, letters| {
-            let begins = |first, second| (letters[1] == first) & (letters[2] == second);
-            let wait = begins(b'w', b'a') | begins(b'W', b'a');
-            any | ((letters[0] == b'"') & (wait | begins(b's', b'l') | begins(b'c', b'h')))
-        })
-    };
-    (0..sample.len()).step_by(BLOCK).any(begins_so)
+    may_quote(sample, |[first, second, _]| {
+        let wait = (first | 0x20 == b'w') & (second == b'a');
+        let sleep = (first == b's') & (second == b'l');
+        wait | sleep | ((first == b'c') & (second == b'h'))
+    })
 }
 
 /// How a shell's `sleep` begins.
