@@ -30,8 +30,9 @@ pub fn similar(left: &str, right: &str, ratio: f64) -> bool {
     let left = &left[prefix..left.len() - suffix];
     let right = &right[prefix..right.len() - suffix];
     let needed = needed - prefix - suffix;
-    in_step(left, right) >= needed
-        || (common_bytes(left, right) >= needed && lcs(left, right) >= needed)
+    // Most texts are not alike, and have too few bytes in common, whatever their order.
+    common_bytes(left, right) >= needed
+        && (in_step(left, right) >= needed || lcs(left, right) >= needed)
 }
 
 /// Whether two sketches of texts, of 64 bits, say that the cosine of their words is at least `ratio` (0 to 1).
@@ -61,9 +62,13 @@ impl Sketch {
     }
 
     /// Whether another one is near, or none.
+    #[allow(
+        clippy::needless_bitwise_bool,
+        reason = "many sketches are compared at a time"
+    )]
     pub(crate) fn allows(self, other: u64) -> bool {
         let is_near = (self.bits ^ other).count_ones() <= self.differing_max;
-        is_near || self.bits == 0 || other == 0
+        is_near | (self.bits == 0) | (other == 0)
     }
 }
 
@@ -118,10 +123,10 @@ pub(crate) fn shape(text: &str) -> u64 {
             head + ending.len()
         }
     };
-    words[length..].fill(0);
-    let (words, _) = words.as_chunks();
-    let used = words.iter().take(length.div_ceil(8));
-    used.fold(length as u64, |hash, word| {
+    // What was copied last may have been longer than what counts.
+    words[length..length.next_multiple_of(8)].fill(0);
+    let (words, _) = words[..length.next_multiple_of(8)].as_chunks();
+    words.iter().fold(length as u64, |hash, word| {
         (hash.rotate_left(5) ^ u64::from_le_bytes(*word)).wrapping_mul(0x517c_c1b7_2722_0a95)
     })
 }
@@ -149,31 +154,23 @@ fn at_cut(sample: &[u8]) -> Option<(&[u8], &[u8])> {
 /// Copies what is no digit to the words; says how long it is.
 fn without_digits(text: &[u8], words: &mut [u8; SAMPLE_BYTES_MAX]) -> usize {
     let mut length = 0;
-    let (eights, rest) = text.as_chunks::<8>();
-    for eight in eights {
-        // Most have no digit, and are taken as they are.
-        if has_digit(u64::from_le_bytes(*eight)) {
-            length = take_others(eight, words, length);
-        } else {
-            words[length..length + 8].copy_from_slice(eight);
-            length += 8;
-        }
+    let (blocks, rest) = text.as_chunks::<32>();
+    for block in blocks {
+        length = take_others(block, words, length);
     }
     take_others(rest, words, length)
 }
 
-/// Whether one of eight bytes is a decimal digit.
-fn has_digit(eight: u64) -> bool {
-    const EACH: u64 = u64::from_le_bytes([1; 8]);
-    const HIGH: u64 = 0x80 * EACH;
-    // Digits become numbers below ten. Of each byte that is none, the high bit is set, or is when 118 is added.
-    let numbers = eight ^ (EACH * u64::from(b'0'));
-    let others = numbers | ((numbers & !HIGH) + 118 * EACH);
-    others & HIGH != HIGH
-}
-
-/// Copies what is no digit to a place of the words; says where that ends.
+/// Copies what is no digit to a place of the words; says where that ends. Most pieces have none, which is seen for all of their
+/// bytes at a time.
+#[inline]
+#[allow(clippy::needless_bitwise_bool, reason = "all bytes at a time")]
 fn take_others(text: &[u8], words: &mut [u8; SAMPLE_BYTES_MAX], mut length: usize) -> usize {
+    let any = |any, byte: &u8| any | byte.is_ascii_digit();
+    if !text.iter().fold(false, any) {
+        words[length..length + text.len()].copy_from_slice(text);
+        return length + text.len();
+    }
     for byte in text {
         words[length] = *byte;
         length += usize::from(!byte.is_ascii_digit());

@@ -111,9 +111,10 @@ impl Recent {
             let other = (self.shapes.0[place] != upper) | (self.shapes.1[place] != lower);
             (self.tools[place] == tool as u16) & other
         };
-        // The calls of a tool are mostly all of one shape.
+        // Mostly there is none.
+        let is_it = move |place: usize| is_it(place) & is_meant(place);
         let any = (0..RECENT_CALLS_MAX).fold(false, |any, place| any | is_it(place));
-        self.newest(any, move |place| is_it(place) && is_meant(place))
+        self.newest(any, is_it)
             .filter(move |mark| mark.tool == tool)
     }
 
