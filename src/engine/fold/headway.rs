@@ -316,7 +316,8 @@ impl Fold {
 
     /// Has a tally begin anew of which what it counted says nothing of this call any more.
     pub(crate) fn begin_anew(&mut self, rule: Rule, key: u64, judged: &Judged<'_>) {
-        if !self.tallies.has(rule, key) {
+        // For most calls none does.
+        if !(judged.is_terse() || self.survives(judged)) || !self.tallies.has(rule, key) {
             return;
         }
         let number = self.tallies.of(rule, key).number;

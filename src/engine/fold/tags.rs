@@ -69,17 +69,15 @@ impl Tags {
         // Most calls are not among the newest ones.
         let newest = newest.0.filter(|newest| holds(&self.0, *newest))?;
         let at = |back: usize| {
-            let Some(back) = back.checked_sub(1) else {
+            if back == 0 {
                 return Some(newest);
-            };
-            self.0
-                .iter()
-                .rev()
-                .nth(back)
-                .copied()
-                .filter(|tag| *tag != 0)
+            }
+            let place = self.0.len().checked_sub(back)?;
+            self.0.get(place).copied().filter(|tag| *tag != 0)
         };
-        let (shortest, longest) = (*periods.start(), (*periods.end()).min(ROUND_MAX));
+        // Of longer ones, not so many are remembered.
+        let longest = ROUND_MAX.min((self.0.len() + 1) / ROUNDS);
+        let (shortest, longest) = (*periods.start(), longest.min(*periods.end()));
         let comes_again = |period: &usize| {
             let again = |back: usize| at(back).is_some() && at(back) == at(back + period);
             (0..period * (ROUNDS - 1)).all(again)

@@ -71,10 +71,10 @@ impl Fold {
 
     /// Whether the check goes well, and the one before it said no, of which each was of another step, taken back before the next.
     pub(super) fn survives(&self, judged: &Judged<'_>) -> bool {
-        let newest = self.recent.of_key(judged.key).next();
+        let newest = || self.recent.of_key(judged.key).next();
         judged.outcome == Outcome::Stale
             && !judged.denies
-            && newest.is_some_and(fails)
+            && newest().is_some_and(fails)
             && self.takes_back(judged)
     }
 

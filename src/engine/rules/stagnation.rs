@@ -131,6 +131,9 @@ fn same_results<'m>(
     if !judged.retells && recent.may_have_given(judged.result, trend) < enough {
         return None;
     }
+    // The same call again and again is seen by other rules.
+    let mut of_tool = recent.of_tool(judged.tool_hash);
+    of_tool.find(|mark| mark.key() != judged.key)?;
     let mut in_other_words = recent.of_other_shape(judged.tool_hash, judged.shape);
     let items = judged
         .call
