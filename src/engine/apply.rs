@@ -47,6 +47,7 @@ impl Fold {
         self.note_call(&judged, policy);
         judged.waiting = Waiting::of(self, &judged, own);
         judged.similar = rules::similar_group(self, &judged, own);
+        judged.answers_by_failing = self.answers_by_failing(&judged);
         if !self.is_beside_talk(&judged) {
             self.speech.hush();
         }
@@ -60,7 +61,7 @@ impl Fold {
         self.control.note_result(tells && self.brings_news(&judged));
         self.recover_by_call(&judged, policy);
         self.keep(findings, Some(call), own);
-        self.remember(judged);
+        self.remember(&mut judged);
     }
 
     fn take_model(&mut self, call: &Call<'_>, model: &Spoken, policy: &Policy) {

@@ -156,7 +156,7 @@ impl<const MAX: usize> RecentHashes<MAX> {
             return;
         }
         if length == self.tags.capacity() {
-            let more = growth(length, MAX);
+            let more = growth::<u16>(length, MAX);
             self.tags.reserve_exact(more);
             self.rests.reserve_exact(more);
         }
@@ -231,12 +231,14 @@ pub(crate) fn push_bounded<T>(ring: &mut VecDeque<T>, value: T, max: usize) {
     if ring.len() >= max {
         ring.pop_front();
     } else if ring.len() == ring.capacity() {
-        ring.reserve_exact(growth(ring.len(), max));
+        ring.reserve_exact(growth::<T>(ring.len(), max));
     }
     ring.push_back(value);
 }
 
-/// For how many more to make room: as such collections grow, but not beyond what they may hold.
-fn growth(length: usize, max: usize) -> usize {
-    length.min(max - length).max(1)
+/// For how many more to make room: as such collections grow, but no less than what is allocated at least, and not beyond what
+/// they may hold.
+fn growth<T>(length: usize, max: usize) -> usize {
+    let least = size_of::<u64>().div_ceil(size_of::<T>());
+    length.max(least).min(max - length)
 }

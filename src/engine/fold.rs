@@ -169,26 +169,27 @@ impl Fold {
         own
     }
 
-    pub(super) fn remember(&mut self, judged: Judged<'_>) {
+    /// Remembers a call; with it goes what was judged of its numbers.
+    pub(super) fn remember(&mut self, judged: &mut Judged<'_>) {
         let call = judged.call;
         if call.manner.writes() && judged.outcome == Outcome::Fresh {
             self.totals.write_at = judged.number + 1;
         }
-        let is_news = judged.outcome == Outcome::Fresh || self.is_new_error(&judged);
-        let acts = self.acts(&judged);
+        let is_news = judged.outcome == Outcome::Fresh || self.is_new_error(judged);
+        let acts = self.acts(judged);
         if is_news {
             self.totals.news_at = judged.number;
         }
         if acts {
             self.totals.acted_at = judged.number;
         }
-        self.note_headway(&judged, is_news || acts || self.may_be_news(&judged));
-        self.know_result(&judged);
+        self.note_headway(judged, is_news || acts || self.may_be_news(judged));
+        self.know_result(judged);
         if call.hands_off {
             self.know(judged.tool_hash);
         }
         let may_act = judged.may_act();
-        let tag = Tag::of(self, &judged);
+        let tag = Tag::of(self, judged);
         let mark = CallMark {
             tool: judged.tool_hash,
             known_key: judged.key.unwrap_or(0),
@@ -206,7 +207,7 @@ impl Fold {
             outcome: judged.outcome,
             known_result: judged.result.unwrap_or(0),
             has_result: judged.result.is_some(),
-            trend: judged.trend,
+            trend: judged.trend.take(),
             sketch: call.input.value().map_or(0, Value::sketch),
             hands_off: call.hands_off,
             may_act,

@@ -55,9 +55,10 @@ impl Fold {
     pub(crate) fn asks_each_once_more(&self, judged: &Judged<'_>) -> bool {
         let sample = judged.call.input.sample();
         let of_tool = self.recent.of_tool(judged.tool_hash);
-        let (same, mut others) = of_tool.partition::<Vec<_>, _>(|mark| mark.key() == judged.key);
-        others.retain(|mark| relation(&mark.sample, sample).is_in_other_words());
-        judged.key.is_some() && same.len() == 1 && others.is_empty()
+        let (same, others) = of_tool.partition::<Vec<_>, _>(|mark| mark.key() == judged.key);
+        let mut others = others.iter();
+        let is_alike = |mark: &&CallMark| relation(&mark.sample, sample).is_in_other_words();
+        judged.key.is_some() && same.len() == 1 && !others.any(is_alike)
     }
 
     /// The newest call that did not merely take what the agent thinks.
@@ -74,7 +75,7 @@ impl Fold {
         marks.any(|mark| mark.outcome == Outcome::Fresh)
     }
 
-    /// Whether that a call failed is an answer to what it asked, which says nothing of those before it.
+    /// As in [`Judged`].
     pub(crate) fn answers_by_failing(&self, judged: &Judged<'_>) -> bool {
         self.tests_another(judged) || self.lacks_another_id(judged) || self.narrows(judged)
     }

@@ -23,7 +23,7 @@ use super::{Fold, ITEMS_SEEN_MAX};
 #[derive(Clone, Debug)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "eight facts that do not depend on each other"
+    reason = "nine facts that do not depend on each other"
 )]
 pub(crate) struct Judged<'a> {
     pub(crate) call: &'a Call<'a>,
@@ -68,6 +68,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) moves: bool,
     /// The result is a verdict that says no; only where the profile knows progress.
     pub(crate) denies: bool,
+    /// That it failed is an answer to what it asked, which says nothing of the calls before it.
+    pub(crate) answers_by_failing: bool,
     /// What the user or the profile says of the tool.
     pub(crate) settings: ToolSettings<'a>,
 }
@@ -277,6 +279,7 @@ impl Fold {
                 && stands
                 && self.moved_lately(tool, sample, key, brought.result),
             denies: says.is_some_and(|value| value.denies && !value.pending),
+            answers_by_failing: false,
             settings: policy.tools.of(tool, call.agent.map(|agent| &**agent)),
         }
     }

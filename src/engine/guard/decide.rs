@@ -347,6 +347,7 @@ impl Fold {
         self.note_call(&judged, policy);
         judged.waiting = Waiting::of(self, &judged, own);
         judged.similar = rules::similar_group(self, &judged, own);
+        judged.answers_by_failing = self.answers_by_failing(&judged);
         (judged, own)
     }
 }

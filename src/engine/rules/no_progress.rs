@@ -85,7 +85,7 @@ fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
         return Some(finding);
     }
     let tool = judged.tool_hash;
-    if stands_aside(fold, judged, &asked) {
+    if stands_aside(judged, &asked) {
         // It may have changed something that the telemetry does not show: one call more is needed.
         if !judged.stands_aside() && fold.tallies.has(RULE, tool) {
             fold.tallies.of(RULE, tool).weak = true;
@@ -241,10 +241,9 @@ impl Asked {
 }
 
 /// Whether a call says nothing for or against a standstill.
-fn stands_aside(fold: &Fold, judged: &Judged<'_>, asked: &Asked) -> bool {
+fn stands_aside(judged: &Judged<'_>, asked: &Asked) -> bool {
     let says_nothing = judged.silent || judged.is_wordless();
-    let answers = fold.answers_by_failing(judged);
-    judged.stands_aside() || answers || (says_nothing && !asked.before)
+    judged.stands_aside() || judged.answers_by_failing || (says_nothing && !asked.before)
 }
 
 /// Counts a call that brought nothing new, if it tells of a standstill.

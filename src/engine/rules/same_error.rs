@@ -94,7 +94,7 @@ fn observe_alike(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) ->
         }
         return expected(fold, judged, settings.calls);
     };
-    if judged.is_wordless() || fold.answers_by_failing(judged) {
+    if judged.is_wordless() || judged.answers_by_failing {
         return None;
     }
     // Where only the output says why, that is the error.
@@ -357,7 +357,7 @@ fn observe_streak(fold: &mut Fold, judged: &Judged<'_>, calls: u32) -> Option<Fi
         fold.tallies.end(RULE, group);
         return None;
     }
-    let is_answer = judged.is_wordless() || fold.answers_by_failing(judged);
+    let is_answer = judged.is_wordless() || judged.answers_by_failing;
     if is_answer || judged.waiting.patient || judged.waiting.backs_off || fold.has_just_paused() {
         return None;
     }
