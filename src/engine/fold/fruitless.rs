@@ -16,7 +16,7 @@ use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::{Relation, relation};
 use super::rewriting::Named;
-use super::sample::{may_quote, members};
+use super::sample::{members, quotes};
 
 /// Fewest equal looks before the present one, each after another deed.
 const LOOKS_MIN: usize = 6;
@@ -95,14 +95,14 @@ fn is_of(look: &str, deed: &str) -> bool {
 }
 
 /// Whether a deed is done at a place of a screen.
-#[allow(clippy::needless_bitwise_bool, reason = "as `may_quote` has it")]
+#[allow(clippy::needless_bitwise_bool, reason = "as `quotes` has it")]
 pub(crate) fn is_at_place(deed: &str) -> bool {
     // Hardly any names one.
     let begins_so = |[first, second, third]: [u8; 3]| {
         let coordinate = (first == b'c') & (second == b'o') & (third == b'o');
         coordinate | ((first == b'x') & (second == b'"'))
     };
-    may_quote(deed, begins_so) && is_placed(deed)
+    quotes(deed, begins_so) && is_placed(deed)
 }
 
 fn is_placed(deed: &str) -> bool {

@@ -35,13 +35,17 @@ impl Fold {
         }
         let mut later = sample;
         let marks = self.recent.of_tool(tool).take(LOOKED_AT_MAX);
-        let steps = marks.filter_map(|mark| {
+        let mut steps = marks.filter_map(|mark| {
             let step = distance(&mark.sample, later)?;
             later = &mark.sample;
             Some(step)
         });
-        let steps: Vec<f64> = steps.take(STEPS_MAX).collect();
-        steps.len() > 1 && steps.windows(2).all(|pair| is_half(pair[0], pair[1]))
+        let Some(mut newer) = steps.next() else {
+            return false;
+        };
+        let mut before = steps.take(STEPS_MAX - 1).peekable();
+        let is_half = |step| is_half(std::mem::replace(&mut newer, step), step);
+        before.peek().is_some() && before.all(is_half)
     }
 }
 

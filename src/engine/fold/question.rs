@@ -61,7 +61,7 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
     }
     let is_other_text = left != right;
     let samples = (left, right);
-    let may_be_names = !QUESTIONS.iter().any(|name| left.contains(name));
+    let may_be_names = || !QUESTIONS.iter().any(|name| samples.0.contains(name));
     let mut only = Only::default();
     let mut is_framed = false;
     for (left, right) in values(left, right) {
@@ -73,10 +73,13 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
         let (lefts, rights) = (&only.left[before.0..], &only.right[before.1..]);
         // A whole phrase in place of another is a question in other words; a single word is a name, as are several.
         let is_word = lefts.len() == 1 || rights.len() == 1 || is_term(left) || is_term(right);
-        is_framed |= has_frame || is_word;
-        is_framed |= may_be_names && are_names(lefts) && are_names(rights);
-        is_framed |=
-            lefts.len().min(rights.len()) >= UNRELATED_WORDS_MIN && share_little(lefts, rights);
+        let are_names = || are_names(lefts) && are_names(rights) && may_be_names();
+        let are_many = lefts.len().min(rights.len()) >= UNRELATED_WORDS_MIN;
+        is_framed = is_framed
+            || has_frame
+            || is_word
+            || are_names()
+            || (are_many && share_little(lefts, rights));
     }
     let Only { left, right } = only;
     let name = |words: &[&str], others: &[&str]| words.iter().any(|word| is_name(word, others));
@@ -179,33 +182,32 @@ impl<'t> Only<'t> {
         let (begin, rest) = left.split_at(start);
         let (middle, behind) = rest.split_at(rest.len() - end);
         let is_word = |letter: char| !is_apart(letter) && !AROUND_WORDS.contains(&letter);
-        let around = begin.contains(is_word) || behind.contains(is_word);
-        self.add_without_frame(words(middle), words(&right[start..right.len() - end])) || around
+        let lefts: Vec<_> = words(middle).collect();
+        let rights: Vec<_> = words(&right[start..right.len() - end]).collect();
+        self.add_without_frame(&lefts, &rights)
+            || begin.contains(is_word)
+            || behind.contains(is_word)
     }
 
     /// Adds the words of both without those that both say in the same places: counted from the beginning where they are equally
     /// many, else from both ends. Says whether there are any such.
-    fn add_without_frame(
-        &mut self,
-        left: impl DoubleEndedIterator<Item = &'t str> + Clone,
-        right: impl DoubleEndedIterator<Item = &'t str> + Clone,
-    ) -> bool {
-        let (lefts, rights) = (left.clone().count(), right.clone().count());
+    fn add_without_frame(&mut self, lefts: &[&'t str], rights: &[&'t str]) -> bool {
         let before = self.left.len();
-        if lefts == rights {
-            for (left, right) in zip(left, right).filter(|(left, right)| left != right) {
+        let is_same = |(left, right): &(&&str, &&str)| left == right;
+        if lefts.len() == rights.len() {
+            for (left, right) in zip(lefts, rights).filter(|pair| !is_same(pair)) {
                 self.left.push(left);
                 self.right.push(right);
             }
         } else {
-            let is_same = |(left, right): &(&str, &str)| left == right;
-            let start = zip(left.clone(), right.clone()).take_while(is_same).count();
-            let ends = zip(left.clone().rev(), right.clone().rev()).take(lefts.min(rights) - start);
-            let framed = start + ends.take_while(is_same).count();
-            self.left.extend(left.skip(start).take(lefts - framed));
-            self.right.extend(right.skip(start).take(rights - framed));
+            let start = zip(lefts, rights).take_while(is_same).count();
+            let (rest, others) = (&lefts[start..], &rights[start..]);
+            let ends = zip(rest.iter().rev(), others.iter().rev());
+            let end = ends.take_while(is_same).count();
+            self.left.extend(&rest[..rest.len() - end]);
+            self.right.extend(&others[..others.len() - end]);
         }
-        self.left.len() - before < lefts
+        self.left.len() - before < lefts.len()
     }
 }
 
@@ -304,21 +306,23 @@ fn are_names(words: &[&str]) -> bool {
 /// unless the letters are others, as in `us-east-1` and `eu-west-1`. A day is a name, also within another one, an address of a
 /// machine, its name, and a code in capitals, `DE` or `W4711`. Of a path, what it does not share with one of these counts.
 fn is_name(word: &str, others: &[&str]) -> bool {
-    let digits = |word: &str| word.bytes().filter(u8::is_ascii_digit).count();
     if let Some(day) = day(word) {
         return !others.iter().any(|other| forms::day(other) == Some(day));
     }
     if is_name_by_form(word) {
         return true;
     }
-    let own = own_part(word, others);
-    let is_numbered = digits(word) > 0 && digits(own) > 0 && !has_letters_of_its_own(own, others);
+    let has_digits = |word: &str| word.bytes().any(|sign| sign.is_ascii_digit());
+    let is_numbered = || {
+        let own = has_digits(word).then(|| own_part(word, others));
+        own.is_some_and(|own| has_digits(own) && !has_letters_of_its_own(own, others))
+    };
     let is_word = word.len() >= NAME_BYTES_MIN && word.contains(char::is_alphabetic);
     let is_grammar = || {
         let mut grammar = GRAMMAR.iter();
         grammar.any(|grammar| word.eq_ignore_ascii_case(grammar))
     };
-    is_word && !is_numbered && !is_grammar()
+    is_word && !is_grammar() && !is_numbered()
 }
 
 /// Whether the letters of a word with digits are others than those of each of these, so that it is no number that was counted up,
@@ -665,7 +669,8 @@ mod tests {
                 (left, right, has_frame)
             };
             let mut whole = Only::default();
-            let has_frame = whole.add_without_frame(words(&left), words(&right));
+            let [lefts, rights] = [&left, &right].map(|text| words(text).collect::<Vec<_>>());
+            let has_frame = whole.add_without_frame(&lefts, &rights);
             let mut middle = Only::default();
             let finds_frame = middle.add(&left, &right);
             proptest::prop_assert_eq!(told((middle, finds_frame)), told((whole, has_frame)));

@@ -4,8 +4,6 @@
 use std::iter;
 use std::ops::Range;
 
-use crate::engine::event::SAMPLE_BYTES_MAX;
-
 /// A JSON text, cut at its quotation marks.
 pub(super) fn pieces(json: &str) -> impl Iterator<Item = &str> + Clone {
     let (mut rest, mut is_escaped) = (Some(json), false);
@@ -54,30 +52,30 @@ pub(super) fn members(sample: &str) -> impl Iterator<Item = Member<'_>> {
     })
 }
 
-/// Whether three letters of which this holds may stand behind a quotation mark in a sample. Mostly none do, which is seen for all
-/// places of a block at a time, and blocks without a mark are passed over.
+/// Whether three letters of which this holds stand behind a quotation mark in a sample; what comes behind its end are zeros. Mostly
+/// none do, which is seen for all places of a block at a time, and blocks without a mark are passed over.
 #[inline]
 #[allow(
     clippy::needless_bitwise_bool,
     reason = "all places of a block at a time"
 )]
-pub(super) fn may_quote(sample: &str, is_it: impl Fn([u8; 3]) -> bool) -> bool {
+pub(super) fn quotes(sample: &str, is_it: impl Fn([u8; 3]) -> bool) -> bool {
     const BLOCK: usize = 32;
-    if sample.len() > SAMPLE_BYTES_MAX {
-        return true;
-    }
-    // Zeros behind it, so that all blocks are whole.
-    let mut letters = [0; SAMPLE_BYTES_MAX + BLOCK + 3];
-    letters[..sample.len()].copy_from_slice(sample.as_bytes());
-    let has_it = |at: usize| {
+    const SEEN: usize = BLOCK + 3;
+    let has_it = |seen: &[u8; SEEN]| {
         let is_mark = |any, letter: &u8| any | (*letter == b'"');
         let is_it = |any, letters: &[u8]| {
             any | ((letters[0] == b'"') & is_it([letters[1], letters[2], letters[3]]))
         };
-        let (block, behind) = (&letters[at..at + BLOCK], &letters[at..at + BLOCK + 3]);
-        block.iter().fold(false, is_mark) && behind.windows(4).fold(false, is_it)
+        seen[..BLOCK].iter().fold(false, is_mark) && seen.windows(4).fold(false, is_it)
     };
-    (0..sample.len()).step_by(BLOCK).any(has_it)
+    let sample = sample.as_bytes();
+    let rest = &sample[sample.len().saturating_sub(3) / BLOCK * BLOCK..];
+    let mut last = [0; SEEN];
+    last[..rest.len()].copy_from_slice(rest);
+    let whole = sample.windows(SEEN).step_by(BLOCK);
+    let whole = whole.filter_map(|seen| seen.first_chunk());
+    whole.chain([&last]).any(has_it)
 }
 
 /// Length of a text up to the quotation mark that ends it.

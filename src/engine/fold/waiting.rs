@@ -19,7 +19,7 @@ use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::relation;
-use super::sample::may_quote;
+use super::sample::quotes;
 use super::{Fold, name_of};
 
 /// Shortest pause that counts as a longer one than the pause before it: below it, pauses are how long models take.
@@ -384,9 +384,9 @@ fn does_nothing_but_wait(sample: &str, bytes: u32) -> bool {
 }
 
 /// Whether some text in arguments begins like one by which they say that they wait. Hardly any does.
-#[allow(clippy::needless_bitwise_bool, reason = "as `may_quote` has it")]
+#[allow(clippy::needless_bitwise_bool, reason = "as `quotes` has it")]
 fn may_wait(sample: &str) -> bool {
-    may_quote(sample, |[first, second, _]| {
+    quotes(sample, |[first, second, _]| {
         let wait = (first | 0x20 == b'w') & (second == b'a');
         let sleep = (first == b's') & (second == b'l');
         wait | sleep | ((first == b'c') & (second == b'h'))

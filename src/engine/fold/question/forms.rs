@@ -38,6 +38,10 @@ fn is_address(word: &str) -> bool {
 /// Whether a word is a code: two capitals, as countries have them, or capitals and numbers, as cells, orders and notices have, and
 /// the files that are named after them, `C-118.pdf`.
 fn is_code(word: &str) -> bool {
+    let first = word.bytes().find(u8::is_ascii_alphabetic);
+    if !first.is_some_and(|first| first.is_ascii_uppercase()) {
+        return false;
+    }
     let word = match word.rsplit_once('.') {
         Some((stem, kind)) if (1..=KIND_BYTES_MAX).contains(&kind.len()) && stem.len() > 2 => stem,
         _ => word,
@@ -56,6 +60,9 @@ const KIND_BYTES_MAX: usize = 4;
 /// Whether a word is the name of a machine or of where one stands: words with `-` between, and a number of up to two digits behind
 /// them, as in `us-east-1` and `web-prod-01`.
 fn is_place(word: &str) -> bool {
+    if !word.ends_with(|sign: char| sign.is_ascii_digit()) {
+        return false;
+    }
     let mut parts = word.rsplit('-');
     let number = parts.next().unwrap_or_default();
     let is_number =
