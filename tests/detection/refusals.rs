@@ -68,6 +68,42 @@ fn objects_that_tell_of_something_else_are_results() {
     }
 }
 
+/// Given the errors of services that have a form of their own for them, each call failed; a form that tells of a record that was
+/// checked, or of a call that went well, is a result.
+#[test]
+fn errors_in_forms_of_their_own_are_failures() {
+    let why = "The slot was not given";
+    for error in [
+        json!({"resourceType": "OperationOutcome", "issue": [{"severity": "error", "diagnostics": why}]}),
+        json!({"RETURN": [{"TYPE": "E", "NUMBER": "024", "MESSAGE": why}]}),
+        json!({"RETURN": {"TYPE": "A", "MESSAGE": why}}),
+        json!({"Fault": {"Error": [{"Message": "Required", "Detail": why}]}, "time": "now"}),
+        json!({"faultcode": "soap:Client", "faultstring": why}),
+        json!({"odata.error": {"code": "-1", "message": {"lang": "en", "value": why}}}),
+        json!({"Error": {"Code": "SlotMissing", "Message": why}}),
+        json!({"errorMessages": [], "errors": {"slot": why}}),
+        json!({"errors": [{"status": 400, "title": "Bad Request", "detail": why}]}),
+        json!([{"message": why, "errorCode": "REQUIRED_FIELD_MISSING", "fields": ["Slot"]}]),
+    ] {
+        check(
+            &answers(QUESTIONS, |_| error.clone()),
+            &["no_progress", "same_error"],
+        );
+    }
+    let issue = json!({"severity": "error", "diagnostics": why});
+    for result in [
+        json!({"resourceType": "OperationOutcome", "issue": [issue, issue]}),
+        json!({"resourceType": "OperationOutcome", "issue": [{"severity": "information", "diagnostics": "done"}]}),
+        json!({"RETURN": {"TYPE": "S", "MESSAGE": "The material was changed"}}),
+        json!({"errors": [{"line": 3, "detail": why}]}),
+        json!({"Error": "none", "rows": 4}),
+        json!({"device": "pump", "fault": {"code": 3, "message": why}}),
+        json!({"stack": "web", "Error": {"Code": "Rollback", "Message": why}}),
+    ] {
+        check(&answers(THINGS, |_| result.clone()), &[]);
+    }
+}
+
 /// Given refusals that differ, each says something new.
 #[test]
 fn other_refusals_are_news() {

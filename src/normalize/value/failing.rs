@@ -3,8 +3,9 @@
 //! 1. A cell of a sheet, or of a notebook (`crashes`), that shows an error.
 //! 2. Of an object, what its members say at its top, within a response of JSON-RPC that carries it (`rpc`): `isError`; an `error`
 //!    with something in it, which is no `remark`, nor that of a thing that was asked for; that the call was refused, or errors of
-//!    GraphQL (`refusal`); a `response` of HTTP's that failed, and words by which a caller is `turned_away`.
-//! 3. Of anything else, its words (`text`).
+//!    GraphQL (`refusal`); the error of a service that has a form of its own for it (`services`); a `response` of HTTP's that
+//!    failed, and words by which a caller is `turned_away`.
+//! 3. Of anything else, a fault in XML (`services`), and its words (`text`).
 //! 4. Of a list, its only item, where that is an object with the code of an error.
 //!
 //! What these say is the error; where they say nothing, the result is.
@@ -16,6 +17,7 @@ mod refusal;
 mod remark;
 mod response;
 pub(in crate::normalize) mod rpc;
+mod services;
 mod system;
 mod text;
 pub(super) mod traceback;
@@ -32,6 +34,7 @@ use crate::engine::event::Failure;
 use self::refusal::{graphql_error, refusal, tells_of_thing};
 use self::remark::{is_beside_result, tells_error};
 use self::response::error_told;
+use self::services::{error_of_service, fault_in_xml};
 use super::wide::trimmed_start;
 use super::{failure, failure_of_call, items, member, unquote};
 
@@ -50,8 +53,9 @@ pub(crate) fn failure_of(
     Some(told_by_result(error, result, arguments))
 }
 
-/// Longest result that is undone from its quotes to see whether it reads as a failure.
+/// Longest result that is undone from its quotes to see whether it reads as a failure, and longest one that holds JSON.
 const SHORT_BYTES_MAX: usize = 512;
+const QUOTED_BYTES_MAX: usize = 8_192;
 
 /// The failure that a result tells of: what an object says of itself at its top, the line with which command runners report how a
 /// process ended, or words with which programs begin to say that they failed.
@@ -63,6 +67,13 @@ fn failure_in(result: &str, arguments: &str) -> Option<Failure> {
         return Some(failure_of_call(&error, arguments));
     }
     if !trimmed_start(result).starts_with('{') {
+        // JSON within a text says what the JSON itself does; one that was cut off is not undone from its quotes.
+        if holds_json(result) {
+            let within = unquote(result);
+            if !within.starts_with('"') {
+                return failure_in(&within, arguments);
+            }
+        }
         // What tells it stands at the beginning, or in a result that is short as a whole.
         let words = if result.len() <= SHORT_BYTES_MAX {
             unquote(result)
@@ -72,11 +83,21 @@ fn failure_in(result: &str, arguments: &str) -> Option<Failure> {
         if words.starts_with('{') {
             return failure_in_object(&words, arguments);
         }
+        if let Some(fault) = fault_in_xml(&words) {
+            return Some(failure_of_call(fault, arguments));
+        }
         return reads_as_failure(&words)
             .then(|| failure_of_call(&unquote(result), arguments))
             .or_else(|| failure_in_list(result, arguments));
     }
     failure_in_object(result, arguments)
+}
+
+/// Whether a result is a text that holds an object or a list of objects, and is short enough to be undone from its quotes.
+fn holds_json(result: &str) -> bool {
+    let within = result.strip_prefix('"').map(str::trim_start);
+    let begins = |within: &str| within.starts_with("{\\\"") || within.starts_with("[{\\\"");
+    result.len() <= QUOTED_BYTES_MAX && within.is_some_and(begins)
 }
 
 /// The failure of which a list's only item tells, where that is an object with the code of an error: `[{"errorCode": …,
@@ -91,7 +112,9 @@ fn failure_in_list(list: &str, arguments: &str) -> Option<Failure> {
     let is_only = items.next().is_none();
     let code = member(object, &["errorCode"]).or_else(|| member(object, &["error_code"]));
     code.filter(|_| is_only)?;
+    let words = || member(object, &["message"]).filter(|words| words.starts_with('"'));
     failure_in_object(object, arguments)
+        .or_else(|| Some(failure_of_call(&unquote(words()?), arguments)))
 }
 
 /// The failure of which an object tells at its top: `isError`, an `error` with something in it, that it was refused, errors of
@@ -100,17 +123,19 @@ fn failure_in_object(object: &str, arguments: &str) -> Option<Failure> {
     // A response within a response is none of anybody's.
     let carried = rpc::carried(object);
     let object = carried.as_deref().unwrap_or(object);
+    // Nearly every result is spared the walk through its members.
+    let has_error = ERROR.find(object.as_bytes()).is_some();
     let said = || {
         let refused = || refusal(object).or_else(|| graphql_error(object));
-        refused().or_else(|| error_told(object, arguments).map(Cow::Owned))
+        let of_service = || refused().or_else(|| error_of_service(object, has_error));
+        of_service().or_else(|| error_told(object, arguments).map(Cow::Owned))
     };
-    error_in(object, arguments).or_else(|| said().map(|why| failure_of_call(&why, arguments)))
+    let named = has_error.then(|| error_in(object, arguments)).flatten();
+    named.or_else(|| said().map(|why| failure_of_call(&why, arguments)))
 }
 
 /// The same where a member named for errors tells it.
 fn error_in(object: &str, arguments: &str) -> Option<Failure> {
-    // Nearly every result is spared the walk through its members.
-    ERROR.find(object.as_bytes())?;
     let is_error = ["isError", "is_error"]
         .iter()
         .any(|key| member(object, &[key]) == Some("true"));
@@ -172,6 +197,31 @@ mod tests {
         assert!(!fails(r#"{"erro": false, "cep": "01001-000"}"#));
         assert!(!fails(r#"{"erro": "", "itens": []}"#));
         assert!(!fails(r#"{"tomorrow": "sunny"}"#));
+    }
+
+    /// Given a text that holds JSON, it failed where the JSON itself would have, at any length that an object is looked at.
+    #[test]
+    fn json_in_a_text_fails_as_json_does() {
+        let crash = r#"{"execution_count": 7, "outputs": [{"output_type": "error", "ename": "KeyError", "evalue": "'size'"}]}"#;
+        let long = format!(
+            r#"{{"isError": true, "log": "{}"}}"#,
+            "went on\\n".repeat(99)
+        );
+        let told = [
+            crash,
+            &long,
+            r#"[{"errorCode": "MALFORMED_QUERY", "message": "unexpected token"}]"#,
+            r#"{"error": "no quota left"}"#,
+            r#"{"results": [{"error": "none"}]}"#,
+        ];
+        for json in told {
+            let text = serde_json::to_string(json).expect("text");
+            let failure = |result: &str| Some(failure_of(None, Some(result), "{}")?.masked);
+            assert_eq!(failure(&text), failure(json), "{json}");
+            for (end, _) in text.char_indices() {
+                failure(&text[..end]);
+            }
+        }
     }
 
     /// Given a cell that was read alone and shows an error, that is a failure; in a row it is one value of many.

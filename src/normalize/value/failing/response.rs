@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
+use super::super::emptiness::is_nothing;
 use super::super::wide::ends;
 use super::super::{Object, items, member, unquote};
 use super::complaint::refuses;
@@ -69,7 +70,14 @@ fn response_error(response: &Object<'_>, arguments: &str) -> Option<String> {
         let said = said_in(&Object::of(&body)).map(Cow::into_owned);
         Some(said.map_or(body, Cow::Owned))
     };
-    let words = said.or_else(in_body)?;
+    let errors = || {
+        response
+            .member("errors")
+            .filter(|errors| !is_nothing(errors))
+    };
+    let words = said
+        .or_else(in_body)
+        .or_else(|| errors().map(Cow::Borrowed))?;
     let address = member(arguments, &["url"]).filter(|_| ABSENT.contains(&status));
     Some(match address {
         Some(address) => format!("{status} {words} for url: {}", unquote(address)),
@@ -188,8 +196,13 @@ mod tests {
             r#"{"code": 404, "text": "no such page"}"#,
             Some("404 no such page for url: https://a.example/b"),
         );
+        check(
+            r#"{"status":422,"errors":{"name":["is taken"]}}"#,
+            Some(r#"422 {"name":["is taken"]}"#),
+        );
         for object in [
             "{}",
+            r#"{"status":422,"errors":[]}"#,
             r#"{"url":"https://a.example","status":404}"#,
             r#"{"status":200,"body":"404"}"#,
             r#"{"status":"404","body":"a page"}"#,

@@ -93,7 +93,11 @@ pub(super) fn words_alone(object: &str) -> Option<String> {
         }
         let is_fault = FAULTS.contains(&name);
         if is_fault || SAYINGS.contains(&name) {
-            let words = words_in(value)?;
+            let Some(words) = words_in(value) else {
+                // What is said of each field stands behind what is said of all.
+                told.as_ref()?;
+                continue;
+            };
             // What is said twice is said of an error.
             is_marked |= told.is_some();
             is_named |= is_fault && (refuses(&words) || complains(&words));
@@ -169,6 +173,10 @@ mod tests {
             (
                 r#"{"message":"The data was invalid.","errors":{"mail":["The mail is required."]}}"#,
                 "The data was invalid.",
+            ),
+            (
+                r#"{"message":"Validation Failed","errors":[{"resource":"Issue","field":"title"}],"documentation_url":"https://a.example"}"#,
+                "Validation Failed",
             ),
             (r#"{"errors":["Forbidden"]}"#, "Forbidden"),
             (
