@@ -6,7 +6,7 @@ use super::lexicon::Lexicon;
 
 /// Sentences that say so, in lower case. They must stand as words of their own: neither "100 results" nor "piano results" is
 /// nothing.
-const NOTHING: [&str; 26] = [
+const NOTHING: [&str; 27] = [
     "did not match any|find anything|not find any|nothing matched|no results|no result|no matches|no match|not found",
     "nothing found|none found|0 result|0 matches|0 rows|0 products|0 items|no files found|no data|no documents",
     "no information|no records|no items|no rows|no products|no hits|no output|no content|no response|no reply|no answer",
@@ -19,7 +19,8 @@ const NOTHING: [&str; 26] = [
     "niet gevonden|nie znaleziono|brak danych|nenalezeno|ingen resultat|inga resultat|ingen treff|hittades inte",
     "ikke fundet|ikke funnet|ei tuloksia|niciun rezultat|tidak ditemukan|tidak ada hasil|tidak ada data|tidak ada rekod",
     "veri yok",
-    "aucun résultat|aucune donnée|pas de résultat|rien n'a été trouvé|rien trouvé|keine einträge|keine übereinstimmung",
+    "aucun résultat|aucun élément|aucun enregistrement|aucun document|aucune entrée|aucune donnée|pas de résultat",
+    "rien n'a été trouvé|rien trouvé|keine einträge|keine übereinstimmung",
     "ningún resultado|ningún dato|no se encontró",
     "não encontrad|não foi encontrad|não foram encontrad|não há resultados|não há dados|nenhuma correspondência",
     "brak wyników|žádné výsledky|žádný výsledek|nebyly nalezeny|inga träffar|ei löytynyt|nincs találat",

@@ -197,6 +197,8 @@ fn nothing_comes_in_many_forms() {
         "<rss xmlns:o=\"http://a9.com/-/spec/\"><o:totalResults xmlns:o=\"x\"> 0</o:totalResults></rss>",
         "nothing found for \"x\"",
         r#"[{"rows":[]}]"#,
+        r#"{"preview":false,"results":[],"fields":[],"sid":"1796536000.4711"}"#,
+        "Aucun élément trouvé pour q=x",
         r#"{"hits":0,"results":[]}"#,
         r#"{"ok":true,"messages":{"total":0,"matches":[]}}"#,
         r#"{"flights":[],"took_ms":12,"page":1}"#,
