@@ -15,7 +15,7 @@ const GIST_WORDS_MIN: usize = 3;
 const GIST_WORDS_OF_TOOL_MIN: usize = 2;
 
 /// Words for what is called.
-const CALLED: [&str; 3] = ["tool", "function", "method"];
+const CALLED: [&str; 5] = ["tool", "function", "method", "action", "move"];
 
 /// Longest error that may tell no more than an exit code: "Command failed with exit code 1" with a little room.
 const EXIT_CODE_BYTES_MAX: usize = 40;
@@ -57,14 +57,11 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
             .iter()
             .any(|place| before.eq_ignore_ascii_case(place));
         let is_place = is_place && word.starts_with(|sign: char| sign.is_ascii_digit());
-        !is_place && !is_id(word) && !said(word)
+        !is_place && !is_id(word) && (is_called(word) || !said(word))
     });
     let mut words_min = GIST_WORDS_MIN;
     let (hash, count) = own.fold((0, 0), |(hash, count), word| {
-        if CALLED
-            .iter()
-            .any(|called| word.eq_ignore_ascii_case(called))
-        {
+        if is_called(word) {
             words_min = GIST_WORDS_OF_TOOL_MIN;
         }
         (mix(hash, text_hash(word)), count + 1)
@@ -75,6 +72,12 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
     } else {
         failure.masked
     }
+}
+
+fn is_called(word: &str) -> bool {
+    CALLED
+        .iter()
+        .any(|called| word.eq_ignore_ascii_case(called))
 }
 
 /// Whether a word is a name of several words, of which each has a capital (`DescribeTags`), that arguments spell with lines between
@@ -367,6 +370,20 @@ mod tests {
         ));
         assert!(!same("No user: NAME", names));
         assert!(!same("Unknown tool: NAMEs", ["get_one", "see_all"]));
+    }
+
+    /// Given moves that a game does not allow, the error is one whatever was tried, also where the argument is called so.
+    #[test]
+    fn names_of_moves_are_left_out() {
+        let tried = |moved: &str| {
+            let failure = Failure {
+                text: format!("Illegal move: {moved}").into(),
+                masked: moved.bytes().map(u64::from).sum(),
+                transient: false,
+            };
+            gist(&failure, &format!(r#"{{"move":"{moved}"}}"#))
+        };
+        assert_eq!(tried("e2e5"), tried("Nxe4"));
     }
 
     /// Given errors that say how long something took, that is left out; versions, counts and names with digits stay.

@@ -31,7 +31,7 @@ pub(super) enum Tells {
 use Tells::{Absent, Asks, Blames, BlamesAtLength, Failed, FailedAlone, Walled};
 
 /// English words with what they tell, whatever the case of their letters.
-const WORDS: [(&str, Tells); 108] = [
+const WORDS: [(&str, Tells); 109] = [
     ("please", Asks),
     ("try again", Asks),
     ("retry", Asks),
@@ -73,6 +73,7 @@ const WORDS: [(&str, Tells); 108] = [
     ("failed at", FailedAlone),
     ("failed due to", FailedAlone),
     ("failed with", FailedAlone),
+    ("illegal move", Failed),
     ("invalid action", Failed),
     ("invalid argument", Failed),
     ("invalid arguments", Failed),
@@ -144,7 +145,7 @@ const WORDS: [(&str, Tells); 108] = [
 
 /// How words of other languages begin, with what they tell, in rows of one language each. All but those that ask for another try
 /// are words of refusal, too. Letters that ASCII has not are taken as they stand.
-const ABROAD: [(Tells, &str); 42] = [
+const ABROAD: [(Tells, &str); 41] = [
     (Asks, "bitte |versuchen sie"),
     (
         Blames,
@@ -190,9 +191,8 @@ const ABROAD: [(Tells, &str); 42] = [
     ),
     (
         Blames,
-        "错误|錯誤|失败|失敗|无法|無法|无效|無效|不支持|不支援|不允许|不允許|不合法|拒绝|拒絕|禁止|超时|逾時|超出|缺少|必须|必須",
+        "错误|錯誤|失败|失敗|无法|無法|无效|無效|不支持|不支援|不允许|不允許|不合法|拒绝|拒絕|禁止|超时|逾時|超出|缺少|必须|必須|异常|異常|不可用|未授权|权限不足",
     ),
-    (Blames, "异常|異常|不可用|未授权|权限不足"),
     (
         Failed,
         "执行失败|调用失败|请求失败|操作失败|連線失敗|连接失败|请求超时|参数错误|参数无效|呼叫失敗|執行失敗",

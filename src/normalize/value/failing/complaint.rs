@@ -147,6 +147,7 @@ mod tests {
             "Invalid Format: Missing 'Action:' after 'Thought:'",
             "Unknown tool name: 'a'. Available tools: 'b'",
             "You do not have permission to do that.",
+            "Illegal move: e2e5",
             "Command timed out after 120 seconds",
             "Agent stopped due to iteration limit or time limit.",
             "Agent stopped after reaching the turn limit (25) without a final answer.",
