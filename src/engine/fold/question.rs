@@ -13,6 +13,7 @@ pub(crate) mod ids;
 pub(crate) mod numbers;
 mod spelling;
 pub(crate) mod things;
+mod windows;
 mod zones;
 
 use std::iter::zip;
@@ -86,7 +87,7 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
     match (name(&left, &right), name(&right, &left)) {
         // All words are the same, and signs and blanks between them differ.
         _ if is_other_text && left.is_empty() && right.is_empty() => Relation::Reworded,
-        (false, false) => Relation::Numbered,
+        (false, false) => windows::relation_of_numbers(samples.0, samples.1),
         (true, true) if share_half(&left, &right) => Relation::Reworded,
         (true, true) if !is_framed => Relation::Rephrased,
         // One says the other's words and more.
