@@ -393,6 +393,27 @@ fn screens_whose_pictures_were_left_out() {
     );
 }
 
+/// Given a shell that works the keys of a screen and prints nothing, what is pressed for each of several things is pressed anew;
+/// nothing typed in between, it is a loop.
+#[test]
+fn screens_that_a_shell_works() {
+    let keys = |typed: &dyn Fn(usize) -> String| -> Vec<Value> {
+        let rounds = (0..8).flat_map(|round| {
+            let text = format!("adb shell input text '{}'", typed(round));
+            [
+                "adb shell input tap 980 600".to_owned(),
+                text,
+                "adb shell input keyevent 66".to_owned(),
+            ]
+        });
+        rounds
+            .map(|command| made("bash", &json!({"command": command}), &json!("")))
+            .collect()
+    };
+    check(&keys(&|round| THINGS[round].to_owned()), &[]);
+    assert!(is_warned_of(&keys(&|_| "anchor".to_owned())));
+}
+
 /// Given something that is mended in the same way before each of several calls, which failed and then bring something new, that is
 /// work; where they fail again it is a loop.
 #[test]

@@ -14,6 +14,7 @@ use super::Fold;
 use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
+use super::pressed;
 use super::question::{Relation, relation};
 use super::rewriting::Named;
 use super::sample::{members, quotes};
@@ -102,7 +103,7 @@ pub(crate) fn is_at_place(deed: &str) -> bool {
         let coordinate = (first == b'c') & (second == b'o') & (third == b'o');
         coordinate | ((first == b'x') & (second == b'"'))
     };
-    quotes(deed, begins_so) && is_placed(deed)
+    (quotes(deed, begins_so) && is_placed(deed)) || pressed::is_command(deed)
 }
 
 fn is_placed(deed: &str) -> bool {

@@ -14,6 +14,7 @@ use super::fruitless::tells_score;
 use super::judge::Judged;
 use super::marks::CallMark;
 use super::outcome::Outcome;
+use super::pressed::works_screen;
 use super::question::numbers::counts_up;
 use super::question::{names_others, relation, words};
 use super::unrelated_failure::is_file;
@@ -345,13 +346,15 @@ impl Fold {
     }
 
     /// Number of the newest deed without a word that was done just once lately, and is about another thing: where one tool works
-    /// all keys and buttons of a screen, and what it showed is not known, a key may have been pressed for each of several things.
+    /// all keys and buttons of a screen, as a shell's commands do, too, and what it showed is not known, a key may have been
+    /// pressed for each of several things.
     fn deed_elsewhere_at(&self, judged: &Judged<'_>) -> u64 {
         let mut of_tool = self.recent.of_tool(judged.tool_hash);
-        if !of_tool.any(|mark| mark.outcome == Outcome::Unknown) {
+        let sample = judged.call.input.sample();
+        let shows_nothing = |mark: &CallMark| mark.outcome == Outcome::Unknown;
+        if !works_screen(sample) && !of_tool.any(shows_nothing) {
             return 0;
         }
-        let sample = judged.call.input.sample();
         let is_elsewhere = |mark: &CallMark| {
             mark.is_quiet_deed()
                 && self.recent.is_only(mark)

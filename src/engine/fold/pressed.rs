@@ -20,13 +20,31 @@ const PIXELS_MIN: f64 = 100.0;
 /// How the arguments of a tool that works all of a screen say that something is pressed.
 const CLICKS: [&str; 2] = ["click\"", "\"tap\""];
 
+/// What stands before the place in a shell's command that presses there.
+const COMMANDS: [&str; 2] = [" input tap ", "xdotool mousemove "];
+
+/// What the shell of a telephone does with its screen, behind ` input `.
+const INPUTS: [&str; 4] = ["tap ", "text ", "keyevent ", "swipe "];
+
+/// Whether a shell's command works a screen.
+pub(super) fn works_screen(sample: &str) -> bool {
+    let mut inputs = sample.split(" input ").skip(1);
+    inputs.any(|input| INPUTS.iter().any(|begin| input.starts_with(begin)))
+        || sample.contains("xdotool ")
+}
+
+/// Whether such a command presses at a place.
+pub(super) fn is_command(sample: &str) -> bool {
+    COMMANDS.iter().any(|command| sample.contains(command))
+}
+
 impl Fold {
     /// The newest call that pressed where this one does, or so near that it pressed the same, and did not fail.
     pub(crate) fn pressed_before(&self, call: &Call<'_>, tool: u64) -> Option<&CallMark> {
         let sample = call.input.sample();
         let name = call.tool.map_or("", |tool| &**tool);
-        let presses =
-            || tool_name::presses(name) || CLICKS.iter().any(|word| sample.contains(word));
+        let says_so = || CLICKS.iter().any(|word| sample.contains(word)) || is_command(sample);
+        let presses = || tool_name::presses(name) || says_so();
         if !is_at_place(sample) || !presses() {
             return None;
         }
@@ -47,7 +65,9 @@ struct Place<'s> {
 
 impl<'s> Place<'s> {
     fn of(sample: &'s str) -> Option<Self> {
-        let [x, y] = by_names(sample).or_else(|| in_list(sample))?;
+        let [x, y] = by_names(sample)
+            .or_else(|| in_list(sample))
+            .or_else(|| in_command(sample))?;
         let number = |place: &Range<usize>| sample[place.clone()].trim().parse::<f64>().ok();
         let at = [number(&x)?, number(&y)?];
         let is_of_screen = at[0].max(at[1]) >= PIXELS_MIN;
@@ -82,6 +102,23 @@ fn in_list(sample: &str) -> Option<[Range<usize>; 2]> {
     Some([start..comma, comma + 1..end])
 }
 
+/// The same of a command: `adb shell input tap 412 733`.
+fn in_command(sample: &str) -> Option<[Range<usize>; 2]> {
+    let mut ends = COMMANDS
+        .iter()
+        .filter_map(|command| Some(sample.find(command)? + command.len()));
+    let start = ends.next()?;
+    let digits = |from: usize| {
+        let is_other = |sign: char| !sign.is_ascii_digit();
+        let length = sample[from..].find(is_other)?;
+        (length > 0).then_some(from..from + length)
+    };
+    let x = digits(start)?;
+    let is_parted = sample[x.end..].starts_with(' ');
+    let y = is_parted.then(|| digits(x.end + 1)).flatten()?;
+    Some([x, y])
+}
+
 #[cfg(test)]
 mod tests {
     use super::Place;
@@ -109,6 +146,21 @@ mod tests {
         check(
             r#"{"x":412,"y":73,"z":5}"#,
             r#"{"x":412,"y":73,"z":6}"#,
+            false,
+        );
+        let taps = |at: &str| format!(r#"{{"command":"adb shell input tap {at}"}}"#);
+        check(&taps("412 733"), &taps("418 730"), true);
+        check(&taps("412 733"), &taps("412 790"), false);
+        check(&taps("412"), &taps("413"), false);
+        check(&taps("412é 733"), &taps("412é 733"), false);
+        check(
+            r#"{"command":"xdotool mousemove 412 73 click 1"}"#,
+            r#"{"command":"xdotool mousemove 409 70 click 1"}"#,
+            true,
+        );
+        check(
+            r#"{"command":"xdotool mousemove 412 73 click 1"}"#,
+            r#"{"command":"xdotool mousemove 412 73 click 3"}"#,
             false,
         );
         check(r#"{"x":412}"#, r#"{"x":413}"#, false);
