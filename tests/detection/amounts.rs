@@ -279,6 +279,8 @@ fn ranges_that_are_halved() {
     let rules = ["no_progress", "same_error"];
     check(&[2_048, 900, 1_500, 700, 1_900, 1_200].map(parse), &rules);
     check(&[9, 8, 7, 6, 5, 4, 3].map(parse), &rules);
+    // The same number once more finds out nothing.
+    assert!(is_warned_of(&[256, 128, 128, 64, 64, 64].map(parse)));
 }
 
 /// Given a long quote for each of ever other sums, in which the numbers are others as well, each is what was asked for; one that is

@@ -6,6 +6,7 @@
 
 use super::Fold;
 use super::judge::Judged;
+use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::numbers::distance;
 
@@ -19,13 +20,16 @@ const LOOKED_AT_MAX: usize = 12;
 const ROUNDED: f64 = 1.0;
 
 impl Fold {
-    /// Whether a call that failed, or the step right before it, halves a range once more.
+    /// Whether a call that failed, or the step right before it, halves a range once more. The very same step was taken before, and
+    /// halves nothing.
     pub(crate) fn narrows(&self, judged: &Judged<'_>) -> bool {
         let says_no = judged.outcome == Outcome::Failed || judged.denies;
-        let step = self.recent.back();
-        says_no
-            && (self.halves(judged.tool_hash, judged.call.input.sample())
-                || step.is_some_and(|step| self.halves(step.tool, &step.sample)))
+        let is_step =
+            |step: &CallMark| self.recent.is_only(step) && self.halves(step.tool, &step.sample);
+        let halves = || {
+            self.halves(judged.tool_hash, judged.call.input.sample()) && !self.asked_before(judged)
+        };
+        says_no && (halves() || self.recent.back().is_some_and(is_step))
     }
 
     /// Whether a call with these arguments halves a range: each of the newest steps of its tool is half as long as the one before.
