@@ -15,6 +15,7 @@ mod inquiries;
 mod lookalikes;
 mod loops;
 mod made;
+mod offices;
 mod pauses;
 mod plants;
 mod remarks;
@@ -65,6 +66,7 @@ fn all_loops() -> Vec<loops::Loop> {
         rounds::LOOPS,
         remarks::LOOPS,
         trials::LOOPS,
+        offices::LOOPS,
     ]
     .concat()
 }
@@ -93,6 +95,7 @@ fn all_work() -> Vec<lookalikes::Work> {
         rounds::WORK,
         remarks::WORK,
         trials::WORK,
+        offices::WORK,
     ]
     .concat()
 }
