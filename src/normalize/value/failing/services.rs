@@ -52,7 +52,7 @@ pub(super) fn error_of_service(object: &str, has_error: bool) -> Option<Cow<'_, 
     }
     let object = Object::of(object);
     let tells_nothing_else = || object.members().all(|(name, _)| KNOWN.contains(&name));
-    let of_oasis = || words(object.member("odata.error")?, &["message"]);
+    let of_odata = || words(object.member("odata.error")?, &["message"]);
     let of_amazon = || {
         let error = object.member("Error").filter(|_| tells_nothing_else())?;
         member(error, &["Code"])?;
@@ -62,7 +62,7 @@ pub(super) fn error_of_service(object: &str, has_error: bool) -> Option<Cow<'_, 
     of_health(&object)
         .or_else(fault)
         .or_else(|| of_sap(object.member("RETURN")?))
-        .or_else(of_oasis)
+        .or_else(of_odata)
         .or_else(of_amazon)
         .or_else(|| of_tracker(&object))
         .or_else(|| of_json_api(&object))
