@@ -85,12 +85,10 @@ impl Shards {
     /// A run, as it was last committed. One that has gone over to another is found under its old id, too.
     pub async fn run(&self, run_id: &str) -> Result<Option<RunView>, StoreError> {
         // As it was reported, or as it is shown.
-        let found = self
-            .views(&[bounded(&run_id.into())])
-            .await?
-            .pop()
-            .flatten();
-        let (None, Some(trace)) = (&found, TraceId::of_run(run_id)) else {
+        let run_id = bounded(&run_id.into());
+        let trace = TraceId::of_run(&run_id);
+        let found = self.views(&[run_id]).await?.pop().flatten();
+        let (None, Some(trace)) = (&found, trace) else {
             return Ok(found);
         };
         let looking = self.store().read_to_show(move |store| store.alias(trace));

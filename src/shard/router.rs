@@ -268,13 +268,22 @@ pub(super) fn reported_id(run_id: &Text) -> Text {
     bounded(run_id)
 }
 
-/// A run id of at most [`RUN_ID_BYTES_MAX`] bytes.
+/// A run id of at most [`RUN_ID_BYTES_MAX`] bytes. Digits of a trace may be written in capitals: they are the same trace.
 pub(crate) fn bounded(run_id: &Text) -> Text {
     if run_id.len() <= RUN_ID_BYTES_MAX {
-        return run_id.clone();
+        return in_lower_hex(run_id).unwrap_or_else(|| run_id.clone());
     }
     let end = run_id.floor_char_boundary(RUN_ID_BYTES_MAX - 17);
     format!("{}~{:016x}", &run_id[..end], xxh3_64(run_id.as_bytes())).into()
+}
+
+/// What looks like the id of a trace but for its capitals, without them.
+fn in_lower_hex(run_id: &str) -> Option<Text> {
+    if run_id.len() != 32 || !run_id.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return None;
+    }
+    let run_id = run_id.to_ascii_lowercase();
+    TraceId::of_run(&run_id).map(|_| run_id.into())
 }
 
 #[cfg(test)]

@@ -54,6 +54,21 @@ async fn all(shards: &Shards) -> Vec<(String, u64)> {
     all
 }
 
+/// Given a question about a trace, and a view of it, whose digits are in capitals, both are of the run that its spans made.
+#[tokio::test(start_paused = true)]
+async fn capitals_name_the_same_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), two_shards()).await;
+    let trace = TraceId([0xAB; 16]);
+    let capitals = hex(trace).to_uppercase();
+    ask(&shards, &capitals).await;
+    submit(&shards, calls(trace, None, 0..1)).await;
+    assert_eq!(all(&shards).await, [(hex(trace).to_string(), 2)]);
+    assert_eq!(view(&shards, &capitals).await.run_id, hex(trace));
+    submit(&shards, calls(trace, Some("named"), 1..2)).await;
+    assert_eq!(view(&shards, &capitals).await.run_id, "named".into());
+}
+
 /// Given traces that are named by their first report, and questions about them by the trace's id at the same time, all are about
 /// the named runs: no other run begins, and nothing is asked for nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
