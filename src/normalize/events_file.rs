@@ -687,6 +687,7 @@ mod tests {
             "line 1: not whole JSON: EOF while parsing an object (column 1)",
         );
         check_error("hello", "line 1: no JSON: expected value (column 1)");
+        check_error("nothing", "line 1: no JSON: expected value (column 2)");
         check_error(
             "\n\n[1]",
             "line 3: invalid type: a list, expected an object (column 0)",

@@ -32,14 +32,16 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// What serde calls the kinds of values, and what the manual calls them.
-const KINDS: [(&str, &str); 6] = [
+/// What serde calls what it expects or finds, and what the manual calls that.
+const KINDS: [(&str, &str); 7] = [
     ("type: sequence", "type: a list"),
     ("expected f64", "expected a number"),
     ("expected u64", "expected a whole number"),
     ("expected a boolean", "expected true or false"),
     ("expected a string", "expected a text"),
     ("expected a sequence", "expected a list"),
+    // What begins like `true`, `false` or `null` and is none of these.
+    ("expected ident", "expected value"),
 ];
 
 /// Serde's message in the words of the manual and with the member at fault, without its own line number, which is always one.
