@@ -46,9 +46,9 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
     let text = without_durations(&text);
     // How much is shown is no part of what was asked, and its number may be one of those that the error tells.
     let (text, arguments) = (without_amounts(&text), without_amounts(&arguments));
+    let asked: Vec<&str> = words(&arguments).collect();
     let said = |word: &str| {
-        (!GRAMMAR.contains(&word) && words(&arguments).any(|said| said == word))
-            || is_joined_from(word, &arguments)
+        (asked.contains(&word) && !GRAMMAR.contains(&word)) || is_joined_from(word, &arguments)
     };
     let own = words(&text).filter(|word| {
         // Where in a file it happened is not what happened.
