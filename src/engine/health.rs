@@ -25,7 +25,7 @@ pub enum Status {
     Healthy,
     /// Score 50 to 79; where progress is known, also more with an open warning that is more than a note.
     Warning,
-    /// Score 0 to 49.
+    /// Score 0 to 49; where progress is known, also more with an open critical warning.
     LikelyStuck,
     /// It ended in failure.
     Failed,
@@ -87,22 +87,22 @@ pub(crate) fn lost(fold: &Fold, policy: &Policy) -> u32 {
         .min(100)
 }
 
-/// The score in words. Where progress is known, a run with an open warning that is more than a note is not healthy, however little
-/// it costs.
+/// The score in words. Where progress is known, a run is no better than its gravest open warning says, however little that costs.
 pub(crate) fn status(fold: &Fold, policy: &Policy) -> Status {
     let score = 100 - lost(fold, policy);
-    let mut open = fold.warnings.iter().filter(|kept| kept.open);
-    let is_warned = policy.progress_aware && open.any(|kept| kept.severity > Severity::Info);
+    let open = fold.warnings.iter().filter(|kept| kept.open);
+    let gravest = open.map(|kept| kept.severity).max();
+    let gravest = gravest.filter(|_| policy.progress_aware);
     if fold.totals.failed {
         Status::Failed
     } else if is_blind(fold) {
         Status::Blind
-    } else if score >= HEALTHY_FROM && !is_warned {
-        Status::Healthy
-    } else if score >= WARNING_FROM {
+    } else if score < WARNING_FROM || gravest == Some(Severity::Critical) {
+        Status::LikelyStuck
+    } else if score < HEALTHY_FROM || gravest == Some(Severity::Warning) {
         Status::Warning
     } else {
-        Status::LikelyStuck
+        Status::Healthy
     }
 }
 

@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use eddy::engine::event::{AgentSpan, Body, Event, Recorded, Text, TraceId};
+use eddy::engine::event::{AgentSpan, Body, Event, Handoff, Recorded, Text, TraceId};
+use eddy::engine::policy::Policy;
+use eddy::engine::view::Status;
 use eddy::engine::warning::{Change, ChangeKind, Rule, Severity, Warning, WarningState};
 use eddy::engine::{Input, RunState, step};
 
@@ -216,6 +218,51 @@ fn health_is_derived() {
     });
     assert!(told_twice.get(), "no run has two notes of one rule");
     assert!(reached.get(), "no run has more notes than it may lose for");
+}
+
+/// Given any run, and one that is handed to and fro, its status says what its score does; where progress is known, it is
+/// no better than its gravest open warning.
+#[test]
+fn a_run_is_no_better_than_its_gravest_warning() {
+    let worse = Cell::new(0);
+    let check = |events: &[Event], policy: &Policy| {
+        let view = deliver(policy, &one_by_one(events)).0.view(policy);
+        let by_score = match view.score {
+            80.. => Status::Healthy,
+            50.. => Status::Warning,
+            _ => Status::LikelyStuck,
+        };
+        let open = view.warnings.iter();
+        let open = open.filter(|warning| warning.state == WarningState::Open);
+        let by_warning = match open.map(|warning| warning.severity).max() {
+            Some(Severity::Critical) if policy.progress_aware => Status::LikelyStuck,
+            Some(Severity::Warning) if policy.progress_aware => Status::Warning,
+            _ => Status::Healthy,
+        };
+        if !matches!(view.status, Status::Failed | Status::Blind) {
+            worse.set(worse.get() + usize::from(by_warning > by_score));
+            assert_eq!(view.status, by_score.max(by_warning));
+        }
+    };
+    law(&run(120), |events, policy| check(&events, policy));
+    let handed = |number: u64| {
+        let (from, to) = (
+            ["a", "b"][number as usize % 2],
+            ["b", "a"][number as usize % 2],
+        );
+        let handoff = Handoff {
+            from: Some(from.into()),
+            to: to.into(),
+        };
+        span_at(number * 1_000_000_000, number, Body::Handoff(handoff))
+    };
+    for count in 1..20 {
+        let events: Vec<Event> = (1..=count).map(handed).collect();
+        for policy in policies() {
+            check(&events, &policy);
+        }
+    }
+    assert!(worse.get() > 0, "no warning is graver than its score");
 }
 
 /// Given more agents than are known by name, the calls of the others are counted together, as of nobody in particular.
