@@ -116,6 +116,11 @@ impl Kept {
         self.rule == finding.rule && self.group == finding.group
     }
 
+    /// What has been counted since it was last raised.
+    pub(crate) fn since_raised(&self) -> u64 {
+        self.count - self.before
+    }
+
     /// What had been counted before the calls that a finding counts: nothing more than before where the warning is open, or was
     /// resolved while the rule went on counting.
     pub(crate) fn before(&self, finding: &Finding) -> u64 {
@@ -137,7 +142,7 @@ impl Kept {
         self.count = self.count.max(self.before + finding.count);
         let critical = alarm
             .critical_count
-            .is_some_and(|critical| self.count - self.before >= critical);
+            .is_some_and(|critical| self.since_raised() >= critical);
         if critical && !finding.is_guess {
             self.severity = Severity::Critical;
         }

@@ -13,9 +13,17 @@ use crate::engine::guard::message::spelled_out;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::tool_name;
 
-/// What happened.
+/// What happened. Of what had stopped and began anew, both times are told.
 pub(crate) fn what_happened(kept: &Kept) -> String {
-    let count = kept.count;
+    let told = happened(kept, kept.since_raised());
+    match kept.before {
+        0 => told,
+        before => format!("{told} It had come to {before} before, and had stopped."),
+    }
+}
+
+/// What was counted so often.
+fn happened(kept: &Kept, count: u64) -> String {
     let tool = quoted(kept.tool.as_deref(), "a tool");
     let called = called(kept);
     match kept.rule {
@@ -34,7 +42,7 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
             format!("{tool} was tried again {count} times after a failure.")
         }
         Rule::RetryStorm => format!("Calls were tried again {count} times."),
-        Rule::LongRunningStep => long_steps(kept),
+        Rule::LongRunningStep => long_steps(kept, count),
         Rule::CostSpike => {
             let each = if count == 1 { "" } else { "each " };
             format!(
@@ -67,8 +75,8 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
         | Rule::TestFixCycle
         | Rule::CommandFailureCascade
         | Rule::SummaryLoop
-        | Rule::GlobalDoomLoop => prior::what_happened(kept, &tool),
-        _ => own::what_happened(kept),
+        | Rule::GlobalDoomLoop => prior::happened(kept, count, &tool),
+        _ => own::happened(kept, count),
     }
 }
 
@@ -242,9 +250,9 @@ fn called(kept: &Kept) -> &'static str {
 }
 
 /// How long steps took; states of earlier versions do not say it.
-fn long_steps(kept: &Kept) -> String {
+fn long_steps(kept: &Kept, count: u64) -> String {
     let step = quoted(kept.tool.as_deref(), "a model call");
-    match (kept.count, kept.proof.longest_ns) {
+    match (count, kept.proof.longest_ns) {
         (1, 0) => "One step took longer than it should.".to_owned(),
         (count, 0) => format!("{count} steps took longer than they should."),
         (1, length_ns) => format!("One step, {step}, took {}.", length(length_ns)),
@@ -310,6 +318,21 @@ mod tests {
             penalty: 25,
         };
         Kept::new(finding, &alarm)
+    }
+
+    /// Given a warning that was resolved and has come again, its sentence counts what came since then, and says what was before.
+    #[test]
+    fn loops_that_come_again() {
+        let first = of_rule(Rule::NoProgress);
+        let told = "a tool was called 8 times and nothing changed.";
+        assert_eq!(what_happened(&first), told);
+        let again = Kept {
+            count: 12,
+            before: 8,
+            ..first
+        };
+        let told = "a tool was called 4 times and nothing changed. It had come to 8 before, and had stopped.";
+        assert_eq!(what_happened(&again), told);
     }
 
     /// Given an amount, it is told in cents; a small one in hundredths of them, and never as nothing.

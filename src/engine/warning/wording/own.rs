@@ -7,9 +7,8 @@ use crate::engine::rules::{passing_group, streak_group};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::{Kept, Ring};
 
-/// What happened.
-pub(super) fn what_happened(kept: &Kept) -> String {
-    let count = kept.count;
+/// What was counted so often.
+pub(super) fn happened(kept: &Kept, count: u64) -> String {
     let tool = quoted(kept.tool.as_deref(), "a tool");
     let agent = quoted(kept.agent.as_deref(), "An agent");
     let called = called(kept);

@@ -8,9 +8,9 @@ use crate::engine::warning::{Rule, Severity};
 /// Calls from which a doom loop's advice is urgent (attocode: three are a first warning, four a warning).
 const URGENT_CALLS: u64 = 4;
 
-/// What happened; `tool` is quoted.
-pub(super) fn what_happened(kept: &Kept, tool: &str) -> String {
-    let (count, called) = (kept.count, called(kept));
+/// What was counted so often; `tool` is quoted.
+pub(super) fn happened(kept: &Kept, count: u64, tool: &str) -> String {
+    let called = called(kept);
     match kept.rule {
         Rule::ToolLimit => {
             format!("{tool} was {called} {count} times in this turn, more than it may be.")
