@@ -1,6 +1,6 @@
 //! `eddy serve`, which is also what `eddy` alone does: a daemon, from the configuration to the last signal.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
@@ -109,8 +109,13 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
         (
             "API",
             listener(
-                daemon.api(),
-                "gRPC, JSON over HTTP, a page for browsers",
+                // A browser's address, as terminals lead to one.
+                format_args!(
+                    "{}://{}",
+                    scheme(&settings.api_access),
+                    reachable(daemon.api())
+                ),
+                "a page for browsers, JSON over HTTP, gRPC",
                 &settings.api_access,
             ),
         ),
@@ -159,7 +164,7 @@ fn state(data_dir: &str, runs: Option<u64>) -> String {
 }
 
 /// An address, what is spoken there, and whether for everybody.
-fn listener(address: SocketAddr, speaks: &str, access: &Access) -> String {
+fn listener(address: impl Display, speaks: &str, access: &Access) -> String {
     let asks = match (access.requires_token(), access.requires_certificate()) {
         (false, false) => "",
         (true, false) => "; asks for a token",
@@ -167,6 +172,15 @@ fn listener(address: SocketAddr, speaks: &str, access: &Access) -> String {
         (true, true) => "; asks for a token and a certificate",
     };
     format!("{address}  ({speaks}{asks})")
+}
+
+/// How an address begins that is asked over HTTP.
+fn scheme(access: &Access) -> &'static str {
+    if access.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    }
 }
 
 /// What to set for an agent, so that its telemetry comes in.
@@ -182,13 +196,10 @@ fn ways_in(look: Look, daemon: &Daemon, settings: &Settings) -> String {
         ),
     ] {
         let Some(address) = address else { continue };
-        let scheme = if access.tls.is_some() {
+        if access.tls.is_some() {
             authority = "\n  Where agents do not trust its certificate, OTEL_EXPORTER_OTLP_CERTIFICATE names the authority's.\n";
-            "https"
-        } else {
-            "http"
-        };
-        let mut variables = agents_setting(scheme, address, protocol).to_vec();
+        }
+        let mut variables = agents_setting(scheme(access), address, protocol).to_vec();
         if access.requires_token() {
             // OpenTelemetry asks for blanks in this variable to be written so.
             variables.push("OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN".to_owned());

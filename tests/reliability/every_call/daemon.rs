@@ -145,7 +145,8 @@ impl Living {
         let mut found = None;
         self.until(|said| {
             let line = said.lines().find_map(|line| line.trim().strip_prefix(of));
-            found = line.and_then(|line| line.split_whitespace().next().map(str::to_owned));
+            let address = line.and_then(|line| line.split_whitespace().next());
+            found = address.map(|address| address.trim_start_matches("http://").to_owned());
             found.is_some()
         });
         found
