@@ -157,15 +157,17 @@ impl<'p> Section<'p> {
     }
 }
 
-/// Every setting of a rule, without those that only say what a warning weighs.
+/// Every setting of a rule, without those that only say what a warning weighs, and from which count on it is critical.
 fn settings_of(rule: Rule, policy: &Policy, section: &Section<'_>) -> Map<String, Value> {
     let rules = serde_json::to_value(&policy.rules).unwrap_or_default();
-    let own = rules.get(rule.name()).and_then(Value::as_object);
-    let path = |key: &str| section.path(rule.name(), key);
-    own.into_iter()
-        .flatten()
-        .filter(|(key, value)| *key != "alarm" && !value.is_null())
-        .map(|(key, value)| (path(key), value.clone()))
+    let own = &rules[rule.name()];
+    let critical = ("alarm.critical_count", &own["alarm"]["critical_count"]);
+    let all = own.as_object().into_iter().flatten();
+    all.map(|(key, value)| (key.as_str(), value))
+        .filter(|(key, _)| *key != "alarm")
+        .chain([critical])
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| (section.path(rule.name(), key), value.clone()))
         .collect()
 }
 

@@ -87,7 +87,7 @@ fn successful_runs() {
 #[test]
 fn the_manual_is_up_to_date() {
     let mut manual = String::from(
-        "# The rules\n\nMade of the comments of `src/engine/rules`; `EDDY_WRITE_DOCS=1 cargo test --test detection` writes it anew.\n",
+        "# The rules\n\nWhat each profile sets is in `config/profiles`; `eddy config print` shows it with your own settings. From the count of a rule's\n`alarm.critical_count` on, its warning is critical; a rule without one keeps its `alarm.severity`.\n\nMade of the comments of `src/engine/rules`; `EDDY_WRITE_DOCS=1 cargo test --test detection` writes it anew.\n",
     );
     for rule in Rule::ALL {
         let source = fs::read_to_string(at("src/engine/rules").join(format!("{}.rs", rule.name())))

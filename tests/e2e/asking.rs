@@ -40,8 +40,10 @@ fn a_warning_is_explained() {
         let events = told["events"].as_array().expect("events");
         let same = |event: &Value| event["arguments"] == "A" && event["result"] == 1;
         assert!(events.len() == 4 && events.iter().all(same), "{told}");
-        let settings = told["settings"].as_object().expect("settings");
-        assert!(settings.keys().any(|key| key.contains("calls")), "{told}");
+        for (setting, value) in [("calls", 3), ("alarm.critical_count", 8)] {
+            let path = format!("detectors.rules.repeated_tool_call_exact_input.{setting}");
+            assert_eq!(told["settings"][path], value, "{told}");
+        }
         let silence = told["silence"].as_array().expect("ways");
         let off = "detectors: {rules: {repeated_tool_call_exact_input: off}}";
         assert!(silence.iter().any(|way| way["config"] == off), "{told}");
