@@ -49,16 +49,20 @@ const PAGES: [&str; 3] = [
 ];
 
 /// Streams of questions, which may be quiet for as long as who asks them is.
-const SESSION: &str = "/eddy.v1.GuardService/Session";
-const REFLECTION: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+const SESSIONS: [&str; 3] = [
+    "/eddy.v1.GuardService/Session",
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+];
 
 /// What is answered without an end.
-pub(super) const STREAMS: [&str; 5] = [
+pub(super) const STREAMS: [&str; 6] = [
     "/v1/alerts",
     "/eddy.v1.WarningService/TailAlerts",
     "/eddy.v1.RunService/WatchRun",
-    SESSION,
-    REFLECTION,
+    SESSIONS[0],
+    SESSIONS[1],
+    SESSIONS[2],
 ];
 
 /// Largest question to the guard in bytes, and so of all: arguments, a result and some names, with room for escapes.
@@ -151,7 +155,7 @@ impl Admission {
             discard(request, self.arrival_max).await;
             return refused;
         };
-        let is_session = [SESSION, REFLECTION].contains(&path);
+        let is_session = SESSIONS.contains(&path);
         let is_health = HEALTH.contains(&path);
         let request = request.map(|body| {
             let mut body = Arriving::new(body, self, is_session);

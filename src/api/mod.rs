@@ -4,7 +4,7 @@
 //! alerts (`tail`). `runs` and `warnings` answer them over gRPC, with values turned into protobuf in `convert`;
 //! `http` answers them in the JSON of [`crate::json`], `parameters` reads what stands in an address, and `grpc` sees who
 //! speaks another language. What cannot be answered is an `error`, worded once. Readiness (`ready`) is shown as
-//! `grpc.health.v1` and as `/readyz`; where it is switched on, the services themselves as `grpc.reflection.v1` (`reflection`).
+//! `grpc.health.v1` and as `/readyz`; where it is switched on, the services themselves as `grpc.reflection` (`reflection`).
 //!
 //! How much may be asked at once is bounded before anything else (`admission`), and the deadlines of gRPC are kept around all of
 //! it (`deadline`).

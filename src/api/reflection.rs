@@ -1,6 +1,5 @@
-//! `grpc.reflection.v1`: which services and messages there are, for clients that come without `proto/`.
-//!
-//! Only this version: `grpcurl`, for one, has asked for it before `v1alpha` since its release 1.8.8.
+//! `grpc.reflection.v1` and its older `v1alpha`: which services and messages there are, for clients that come without `proto/`.
+//! Some know the older one alone, as Python's `grpcio-reflection` does.
 //!
 //! The service itself is tonic's. A question about something that is not there ends its stream. It has a task for each stream,
 //! which ends with the questions. So these end at shutdown, and with the answers: when their client has gone, their deadline is
@@ -25,15 +24,20 @@ use super::queries::Api;
 /// The files of `proto/` and those that they import, as the build script compiled them.
 const DESCRIPTORS: &[u8] = tonic::include_file_descriptor_set!("eddy.v1");
 
-/// The service, which is the same for every tenant.
+/// The service in both versions, which is the same for every tenant.
 pub(super) fn service() -> Router {
-    let service = Builder::configure()
-        .register_encoded_file_descriptor_set(DESCRIPTORS)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        .build_v1()
-        .expect("what a compiler wrote can be read");
-    let service = service.max_decoding_message_size(QUESTION_BYTES_MAX);
-    Routes::new(service).into_axum_router().reset_fallback()
+    const READ: &str = "what a compiler wrote can be read";
+    let builder = || {
+        Builder::configure()
+            .register_encoded_file_descriptor_set(DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    let v1 = builder().build_v1().expect(READ);
+    let v1alpha = builder().build_v1alpha().expect(READ);
+    Routes::new(v1.max_decoding_message_size(QUESTION_BYTES_MAX))
+        .add_service(v1alpha.max_decoding_message_size(QUESTION_BYTES_MAX))
+        .into_axum_router()
+        .reset_fallback()
 }
 
 /// The service with the bounds of a tenant's streams.

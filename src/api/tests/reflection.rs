@@ -13,6 +13,9 @@ use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest as Asked;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse as Answered;
 use tonic_reflection::pb::v1::{ServerReflectionRequest, ServerReflectionResponse};
+use tonic_reflection::pb::v1alpha;
+use tonic_reflection::pb::v1alpha::server_reflection_client::ServerReflectionClient as OlderClient;
+use tonic_reflection::pb::v1alpha::server_reflection_request::MessageRequest as OlderAsked;
 
 use super::{Fixture, Options, PATIENCE, Settings};
 
@@ -122,6 +125,30 @@ async fn services_are_listed_and_described() {
     assert_eq!(methods, ["GetRun", "ListRuns", "WatchRun"]);
     let manual = file.source_code_info.expect("comments").location;
     assert!(manual.iter().any(|place| place.leading_comments.is_some()));
+}
+
+/// Given a client that knows the older version alone, it is answered as well, and may be as quiet.
+#[tokio::test]
+async fn the_older_version_answers() {
+    let arrival_max = Duration::from_millis(20);
+    let eddy = reflecting(Settings {
+        arrival_max,
+        ..Settings::default()
+    })
+    .await;
+    let (questions, asked) = mpsc::channel(1);
+    let mut client = OlderClient::new(eddy.channel().await);
+    let answers = client.server_reflection_info(ReceiverStream::new(asked));
+    let mut answers = answers.await.unwrap().into_inner();
+    let quiet = timeout(arrival_max * 10, answers.message()).await;
+    assert!(quiet.is_err(), "it goes on");
+    let question = v1alpha::ServerReflectionRequest {
+        message_request: Some(OlderAsked::ListServices(String::new())),
+        ..v1alpha::ServerReflectionRequest::default()
+    };
+    questions.send(question).await.unwrap();
+    let told = format!("{:?}", answers.message().await.unwrap());
+    assert!(told.contains("eddy.v1.GuardService"), "{told}");
 }
 
 /// Given a name that there is not, the stream ends, and says why. That is wrong: by the protocol the answer is an `error_response`,
