@@ -91,7 +91,10 @@ impl Api {
         let spoken = match v1::MessageKind::try_from(request.kind) {
             Ok(v1::MessageKind::Assistant) => Spoken::ByModel(text),
             Ok(v1::MessageKind::User) => Spoken::ByUser,
-            _ => return Err(ApiError::invalid("kind", "must be assistant or user")),
+            _ => {
+                let kinds = "must be MESSAGE_KIND_ASSISTANT or MESSAGE_KIND_USER";
+                return Err(ApiError::invalid("kind", kinds));
+            }
         };
         let shards = self.guard().ok_or(ApiError::NotTakenIn)?;
         let answer = shards.message(&who, spoken).await;
@@ -223,7 +226,7 @@ fn outcome(request: &v1::ReportToolResultRequest) -> Result<Outcome<'_>, ApiErro
         v1::ResultStatus::Error => Ok(Outcome::Error(error.unwrap_or_default())),
         v1::ResultStatus::Unspecified => Err(ApiError::invalid(
             "status",
-            "must be success, success_no_data or error",
+            "must be RESULT_STATUS_SUCCESS, RESULT_STATUS_SUCCESS_NO_DATA or RESULT_STATUS_ERROR",
         )),
     }
 }

@@ -70,7 +70,7 @@ const RECORDINGS: [Recording; 4] = [
 
 /// What the commands in its warnings lead to now.
 const OVER: &str =
-    "\nThe daemon of this demo has ended, and its runs with it; without `--exit` it serves on.\n";
+    "\nThe daemon of this demo has ended, and its runs with it.\nWithout `--exit` it serves on.\n";
 
 pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let directory = Directory::new()?;
