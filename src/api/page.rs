@@ -8,9 +8,9 @@
 //! *What follows, and what is asked for.* The page listens to `/v1/alerts` (with `fetch`, because an `EventSource` cannot show a
 //! token) and looks again, at most twice a second, when an alert is about what it shows. Alerts are few, and are what somebody who
 //! watches must see at once. All else (new runs, calls, tokens, ends) it asks for every five seconds: a stream of that would cost
-//! the daemon something for each report, where a look at fifty runs costs it the same however much is reported. An alert brings
-//! no more than a reason to look, so that there is one way by which anything comes onto the page, and none to miss. A page that
-//! nobody sees closes its stream and asks for nothing.
+//! the daemon something for each report, where a look at fifty runs, and among a thousand for those that are likely stuck, costs it
+//! the same however much is reported. An alert brings no more than a reason to look, so that there is one way by which anything
+//! comes onto the page, and none to miss. A page that nobody sees closes its stream and asks for nothing.
 
 use axum::Router;
 use axum::http::HeaderName;

@@ -16,6 +16,9 @@ const ANSWER_MS = 10000;
 const LATE_MS = 3000;
 /** Longest silence of the stream, which otherwise has a comment every 15 seconds. */
 const SILENCE_MS = 40000;
+/** Runs on a page of the list. As many are asked for of those that are likely stuck, and so many of these come before all others. */
+const RUNS_ASKED = 50;
+const STUCK_SHOWN = 8;
 /** How often the list asks on while no run passes its filter: a thousand runs are looked at for each answer. */
 const LOOKS_MAX = 10;
 /** Warnings in runs that the list does not show: so many are remembered, and so many shown. */
@@ -190,6 +193,12 @@ function head() {
   return headOf([...columns, "Last seen.number"]);
 }
 
+/** Runs under a title of their own, in a table that they share with others. */
+function group(title, runs) {
+  const head = title ? element("tr", element("th", title, { colspan: "8", scope: "rowgroup" })) : null;
+  return element("tbody", [head, runs.map(row)]);
+}
+
 /** The head of a table: the names of its columns, and their classes. */
 function headOf(columns) {
   const heads = columns.map((column) => column.split("."));
@@ -255,23 +264,42 @@ function parts({ status, agent, page_token }) {
   return element("nav", [way("", "all runs"), ...STATUSES.map((name) => way(name, words(name))), all], { "aria-label": "Status" });
 }
 
+/** Of the runs that are likely stuck the newest, those at work before those that are over. Their number is for the title. */
+async function askForStuck() {
+  const page = await ask(`v1/runs?status=likely_stuck&limit=${RUNS_ASKED}`);
+  const many = page.runs.length;
+  stuck = many > 0 ? `${many}${page.next_page_token ? "+" : ""}` : "";
+  const isAtWork = (run) => run.ended === "open";
+  return page.runs.sort((one, other) => isAtWork(other) - isAtWork(one));
+}
+
+/** The runs of a page, some of them first since they need somebody. */
+function table(first, runs) {
+  if (first.length === 0) return element("table", [head(), group(null, runs)]);
+  const isAll = stuck === String(first.length);
+  const all = isAll ? null : element("a", `all ${stuck} likely stuck →`, { href: part({ status: "likely_stuck" }) });
+  const title = [element("h2", "Need attention"), " ", all];
+  const others = runs.filter((run) => !first.some((shown) => shown.run_id === run.run_id));
+  return element("table", [head(), group(title, first), others.length > 0 ? group(element("h2", "Other runs"), others) : null]);
+}
+
 async function list(query) {
   const [status, agent, page_token] = ["status", "agent", "page_token"].map((name) => query.get(name) ?? "");
-  const parameters = new URLSearchParams({ limit: 50, status, agent, page_token });
+  const parameters = new URLSearchParams({ limit: RUNS_ASKED, status, agent, page_token });
   let page = await ask(`v1/runs?${parameters}`);
   for (let looks = 1; looks < LOOKS_MAX && page.runs.length === 0 && page.next_page_token; looks += 1) {
     parameters.set("page_token", page.next_page_token);
     page = await ask(`v1/runs?${parameters}`);
   }
-  stuck = page.runs.filter((run) => run.status === "likely_stuck").length;
+  const allStuck = await askForStuck();
+  const first = status || agent || page_token ? [] : allStuck.slice(0, STUCK_SHOWN);
   const shown = [
     heading([page_token ? "Older runs" : "Runs", agent ? [" of ", name(agent)] : null]),
     parts({ status, agent, page_token }),
-    elsewhere(page.runs),
+    elsewhere([...first, ...page.runs]),
   ];
   if (page.runs.length > 0) {
-    const table = element("table", [head(), element("tbody", page.runs.map(row))]);
-    shown.push(element("div.wide", table));
+    shown.push(element("div.wide", table(first, page.runs)));
   } else if (page.next_page_token) {
     shown.push(element("p", "No such runs so far; there are older ones."));
   } else if (status || agent || page_token) {
@@ -491,8 +519,8 @@ let known = "";
 let asked = 0;
 let answered = 0;
 let beganAt = 0;
-/** How many of the runs in the list are likely stuck. */
-let stuck = 0;
+/** How many runs are likely stuck, as far as that was looked for; empty where none is. */
+let stuck = "";
 
 /** What the head of the page says of how fresh it is. */
 async function freshness() {
@@ -538,7 +566,7 @@ async function show() {
   // Another place may have been asked for meanwhile, or a later answer have come before.
   if (here !== place() || mine < answered) return;
   answered = mine;
-  const listed = stuck > 0 ? `${stuck} stuck · Eddy` : "Eddy";
+  const listed = stuck ? `${stuck} stuck · Eddy` : "Eddy";
   document.title = runId === null ? listed : `${clean(runId)} · Eddy`;
   fill(state, said ? [said] : []);
   if (!shown) return;

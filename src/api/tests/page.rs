@@ -24,6 +24,24 @@ fn read<'s>(script: &'s str, name: &str) -> BTreeSet<&'s str> {
     members.collect()
 }
 
+/// Given the parts of the list that the page leads to, the API knows each.
+#[tokio::test]
+async fn the_page_names_statuses_that_there_are() {
+    let eddy = Fixture::start().await;
+    let (_, script) = eddy.get_text("/page.js").await;
+    let (_, rest) = script.split_once("STATUSES = [").expect("a list");
+    let (names, _) = rest.split_once(']').expect("its end");
+    let names: Vec<&str> = names
+        .split(", ")
+        .map(|name| name.trim_matches('"'))
+        .collect();
+    assert_eq!(names.len(), 5);
+    for name in names {
+        let (code, answer) = eddy.get(&format!("/v1/runs?status={name}")).await;
+        assert_eq!(code, 200, "{name}: {answer}");
+    }
+}
+
 /// Given the page's script, it asks for what there is and hears alerts, and whatever it reads of an answer is in it.
 #[tokio::test]
 async fn the_page_reads_what_there_is() {
@@ -41,6 +59,8 @@ async fn the_page_reads_what_there_is() {
         .collect();
     for asked in [
         "`v1/runs?$",
+        // Those that need somebody, on their own.
+        "`v1/runs?status=likely_stuck&limit=$",
         // Where none of many runs passes the filter.
         "parameters.set(\"page_token\", page.next_page_token)",
         "`v1/runs/$",
