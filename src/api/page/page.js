@@ -30,8 +30,7 @@ const ELSEWHERE_MS = 300000;
 const AGENTS_SHOWN = 3;
 
 const STATUSES = ["likely_stuck", "warning", "failed", "blind", "healthy"];
-const main = document.getElementById("main");
-const state = document.getElementById("state");
+const [main, state, finder] = ["main", "state", "finder"].map((id) => document.getElementById(id));
 
 /** A refusal, with its HTTP status; 0 where nobody answered. */
 class Refused extends Error {
@@ -677,6 +676,11 @@ const isLocked = () => main.querySelector("form") !== null;
 history.scrollRestoration = "manual";
 addEventListener("hashchange", show);
 document.addEventListener("visibilitychange", () => (document.hidden ? leave() : isLocked() || follow()));
+finder.addEventListener("submit", (event) => {
+  event.preventDefault();
+  location.hash = `run=${encodeURIComponent(finder.sought.value.trim())}`;
+  finder.reset();
+});
 main.addEventListener("submit", (event) => {
   event.preventDefault();
   sessionStorage.setItem("token", event.target.token.value.trim());
