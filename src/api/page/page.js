@@ -89,12 +89,16 @@ function fill(parent, parts) {
   parts.forEach((part, at) => {
     const next = parent.childNodes[at] ?? null;
     const there = [...parent.childNodes].slice(at).find((node) => isAlike(node, part));
-    if (!there || there !== next) parent.insertBefore(there ?? part, next);
+    if (!there) parent.insertBefore(part, next);
+    else if (there !== next) move(parent, there, next);
     if (there instanceof Element) become(there, part);
     else if (there && there.data !== part.data) there.data = part.data;
   });
   while (parent.childNodes.length > parts.length) parent.lastChild.remove();
 }
+
+/** Elsewhere among the children of a parent; a browser that knows how leaves it the focus and how far it is scrolled. */
+const move = (parent, node, next) => (parent.moveBefore ? parent.moveBefore(node, next) : parent.insertBefore(node, next));
 
 function become(old, made) {
   for (const { name } of [...old.attributes]) {
@@ -104,6 +108,16 @@ function become(old, made) {
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
   fill(old, [...made.childNodes]);
+}
+
+/** Gives what is shown these parts. What had the focus has it again; where it is gone, the keyboard begins at the top. */
+function refill(parts) {
+  const focused = document.activeElement;
+  const wasWithin = main.contains(focused);
+  fill(main, parts);
+  if (!wasWithin || main.contains(document.activeElement)) return;
+  const next = main.contains(focused) ? focused : main.querySelector("h1");
+  next?.focus({ preventScroll: true });
 }
 
 /** Parts with something between each two. */
@@ -572,9 +586,7 @@ async function show() {
   known = isKnown ? at : "";
   const before = main.dataset.place;
   if (here === before) {
-    const wasLocked = isLocked();
-    fill(main, shown.filter(Boolean));
-    if (wasLocked && !isLocked()) main.querySelector("h1")?.focus();
+    refill(shown.filter(Boolean));
   } else {
     const focused = document.activeElement?.getAttribute("href");
     scrolled.set(before, scrollY);
