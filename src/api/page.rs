@@ -56,6 +56,19 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
 mod tests {
     use super::*;
 
+    /// Given what the script looks for in the page, it is there.
+    #[test]
+    fn the_page_has_what_its_script_looks_for() {
+        let [html, _, script] = FILES.map(|(_, text)| text);
+        let (before, _) = script
+            .split_once("].map((id) => document.getElementById(id))")
+            .expect("what is looked for");
+        let (_, ids) = before.rsplit_once('[').expect("a list");
+        for id in ids.split(", ") {
+            assert!(html.contains(&format!("id={id}")), "{id}");
+        }
+    }
+
     /// Given the page, it loads its own two files and nothing else, and makes no markup out of what it is told.
     #[test]
     fn the_page_stands_alone() {

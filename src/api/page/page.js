@@ -26,11 +26,13 @@ const ELSEWHERE_KEPT = 100;
 const ELSEWHERE_SHOWN = 5;
 /** For how long such a warning is one of just now. */
 const ELSEWHERE_MS = 300000;
+/** How often the newest alert is told to those who do not see the page. */
+const SPOKEN_MS = 5000;
 /** Agents of a run that the list names; the run's own page has them all. */
 const AGENTS_SHOWN = 3;
 
 const STATUSES = ["likely_stuck", "warning", "failed", "blind", "healthy"];
-const [main, state, finder] = ["main", "state", "finder"].map((id) => document.getElementById(id));
+const [main, state, finder, spoken] = ["main", "state", "finder", "spoken"].map((id) => document.getElementById(id));
 
 /** A refusal, with its HTTP status; 0 where nobody answered. */
 class Refused extends Error {
@@ -246,6 +248,19 @@ function remember(alert) {
   // By our own clock: the daemon's may be another.
   alerted.set(alert.run_id, { alert: kept, heardAt: performance.now() });
   if (alerted.size > ELSEWHERE_KEPT) alerted.delete(alerted.keys().next().value);
+}
+
+let newest = null;
+let telling = 0;
+
+/** Tells a screen reader of the newest alert, when it may be told again. That a warning only grew is no news. */
+function tellSoon(alert) {
+  if (alert.change === "updated") return;
+  newest = alert;
+  telling ||= setTimeout(() => {
+    telling = 0;
+    fill(spoken, [element("span", [`${newest.change}: `, grave(newest.warning), " in ", name(newest.run_id)])]);
+  }, SPOKEN_MS);
 }
 
 /** Open warnings of which the stream told and that the list does not show. */
@@ -627,7 +642,10 @@ function heard(event) {
   const data = /^data: ?(.*)$/m.exec(event)?.[1];
   if (!data) return;
   const alert = JSON.parse(data);
-  if (alert.run_id) remember(alert);
+  if (alert.run_id) {
+    remember(alert);
+    tellSoon(alert);
+  }
   const isOfAnother = alert.run_id && place().startsWith("run=") && alert.run_id !== main.dataset.run;
   if (!isOfAnother) showSoon();
 }
