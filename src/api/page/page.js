@@ -193,8 +193,8 @@ function worst(run) {
   return element("div", [grave(open[0]), more > 0 ? element("span.faint", ` +${more} more`) : null]);
 }
 
-/** Where little was told of a run, its score says nothing. */
-const score = (run) => (run.status === "blind" ? "–" : String(run.score));
+/** Of a run whose telemetry does not show what it did, neither its score nor that it has no warnings says anything. */
+const isBlind = (run) => run.status === "blind";
 
 /** What a run cost; nothing where nobody knows the price of its tokens. */
 function cost(run) {
@@ -224,8 +224,8 @@ function headOf(columns) {
 function row(run) {
   const cells = [
     element(`td.status.${run.status}`, words(run.status)),
-    element("td.number.more", score(run)),
-    element("td.run", [link(run.run_id), worst(run)]),
+    element("td.number.more", isBlind(run) ? "–" : String(run.score)),
+    element("td.run", [link(run.run_id), worst(run), isBlind(run) ? element("div", run.notes[0]) : null]),
     element("td.agents.more", element("div", run.agents.length > 0 ? names(run.agents, AGENTS_SHOWN) : "–")),
     element("td.number.more", short(run.tool_calls)),
     element("td.number.more", short(run.tokens)),
@@ -487,9 +487,11 @@ async function one(runId) {
   // Where alerts are about a run, they have its own id.
   main.dataset.run = run.run_id;
   const reasons = await explanations(run);
-  const score = run.status === "blind" ? "no score" : `score ${run.score} of 100`;
+  const score = isBlind(run) ? "no score" : `score ${run.score} of 100`;
   const warnings = run.warnings.sort((one, other) => isOpen(other) - isOpen(one));
   const refused = run.skipped_calls > 0 ? counted(run.skipped_calls, "call") : "";
+  const told = warnings.length > 0 || isBlind(run) ? cards(warnings, reasons) : [element("p", "No warnings.")];
+  const notes = run.notes.map((note) => element(isBlind(run) ? "p" : "p.faint", whole(note)));
   return [
     back(),
     heading(run.run_id),
@@ -497,6 +499,7 @@ async function one(runId) {
       element(`span.status.${run.status}`, words(run.status)),
       ` · ${score} · ${ENDS[run.ended] ?? "still open"}`,
     ]),
+    ...(isBlind(run) ? notes : []),
     facts([
       ["Agents", joined(run.agents.map(agentLink), ", ")],
       ["Service", run.service],
@@ -507,12 +510,12 @@ async function one(runId) {
       ["Cost", cost(run)],
       ["No price for", run.unpriced_models.map((name) => name || "a model without a name").join(", ")],
       ["Refused by the guard", refused],
-      ["Lowest score", String(run.lowest_score)],
+      ["Lowest score", isBlind(run) ? "" : String(run.lowest_score)],
       ["First seen", when(run.first_seen)],
       ["Last seen", when(run.last_seen)],
     ]),
-    ...(warnings.length > 0 ? cards(warnings, reasons) : [element("p", "No warnings.")]),
-    ...run.notes.map((note) => element("p.faint", note)),
+    ...told,
+    ...(isBlind(run) ? [] : notes),
   ];
 }
 
