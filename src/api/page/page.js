@@ -28,7 +28,7 @@ const ELSEWHERE_SHOWN = 5;
 const ELSEWHERE_MS = 300000;
 /** How often the newest alert is told to those who do not see the page. */
 const SPOKEN_MS = 5000;
-/** Agents of a run that the list names; the run's own page has them all. */
+/** Agents of a run that are named in a line; the page of the run has them all below. */
 const AGENTS_SHOWN = 3;
 
 const STATUSES = ["likely_stuck", "warning", "failed", "blind", "healthy"];
@@ -181,8 +181,8 @@ function grave(warning) {
 
 /** Names in a line, of which so many are shown. */
 function names(all, shown) {
-  const more = all.length - shown;
-  return [joined(all.slice(0, shown).map(name), ", "), more > 0 ? element("span.faint", ` +${more} more`) : null];
+  const line = joined(all.slice(0, shown), ", ");
+  return all.length > shown ? [...line, element("span.faint", ` +${all.length - shown} more`)] : line;
 }
 
 /** The gravest open warning of a run, and how many more incidents there are. */
@@ -226,7 +226,7 @@ function row(run) {
     element(`td.status.${run.status}`, words(run.status)),
     element("td.number.more", isBlind(run) ? "–" : String(run.score)),
     element("td.run", [link(run.run_id), worst(run), isBlind(run) ? element("div", run.notes[0]) : null]),
-    element("td.agents.more", element("div", run.agents.length > 0 ? names(run.agents, AGENTS_SHOWN) : "–")),
+    element("td.agents.more", element("div", run.agents.length > 0 ? names(run.agents.map(name), AGENTS_SHOWN) : "–")),
     element("td.number.more", short(run.tool_calls)),
     element("td.number.more", short(run.tokens)),
     element("td.number.more", cost(run) || "–"),
@@ -344,9 +344,10 @@ async function list(query) {
   return shown;
 }
 
-function facts(pairs) {
+/** What is known of something, by name: a line for each, or as figures side by side. */
+function facts(pairs, kind = "dl") {
   const known = pairs.filter(([, value]) => value && value.length !== 0);
-  return element("dl", known.map(([name, value]) => element("div", [element("dt", name), element("dd", value)])));
+  return element(kind, known.map(([name, value]) => element("div", [element("dt", name), element("dd", value)])));
 }
 
 const back = () => element("nav", element("a", "← all runs", { href: "#" }), { "aria-label": "Way back" });
@@ -450,7 +451,7 @@ function card(warning, others, reasons) {
     guarded(warning),
     element("p.faint", [`${points}first `, when(warning.first_seen), ", last ", when(warning.last_seen)]),
     folded(`why ${warning.id}`, "why it was raised, and what would silence it", reasons.get(warning.id) ?? []),
-    folded("spans", `${spans} as evidence`, [element("p.id", warning.evidence.join(" "))]),
+    warning.evidence.length > 0 ? folded("spans", `${spans} as evidence`, [element("p.id", warning.evidence.join(" "))]) : null,
     others.length > 0 ? folded("also", ["also seen as ", joined(also, ", ")], others.map((other) => card(other, [], reasons))) : null,
   ];
   return element(`article.${warning.severity}.${warning.state}`, content, { "data-key": warning.id });
@@ -477,6 +478,24 @@ async function explanations(run) {
   return new Map(await Promise.all(found));
 }
 
+/** What each agent did, also those that called no tool. Without a name are agents that are not known, and those beyond the first. */
+function agentsWork(run) {
+  const done = run.work;
+  const idle = run.agents.filter((agent) => !done.some((work) => work.agent === agent));
+  const all = [...done, ...idle.map((agent) => ({ agent, calls: 0, repeats: 0 }))];
+  if (all.length === 0) return null;
+  const nameless = run.agents.length > 0 ? "others" : "not named";
+  const line = (work) => [
+    element("td", work.agent ? agentLink(work.agent) : nameless),
+    element("td.number", short(work.calls)),
+    element("td.number", short(work.repeats)),
+  ];
+  const rows = all.map((work) => element("tr", line(work)));
+  const columns = headOf(["Agent", "Calls of tools.number", "Repeats.number"]);
+  const table = element("table", [columns, element("tbody", rows)]);
+  return folded("work", "what each agent did", [element("div.wide", table)]);
+}
+
 /** How a run ended, as a terminal says it. */
 const ENDS = { ok: "ended well", failed: "ended in failure", idle: "went quiet without an end" };
 
@@ -501,19 +520,23 @@ async function one(runId) {
     ]),
     ...(isBlind(run) ? notes : []),
     facts([
-      ["Agents", joined(run.agents.map(agentLink), ", ")],
-      ["Service", run.service],
-      ["Session", run.session_id],
       ["Calls of tools", short(run.tool_calls)],
       ["Calls of models", short(run.model_calls)],
       ["Tokens", short(run.tokens)],
       ["Cost", cost(run)],
-      ["No price for", run.unpriced_models.map((name) => name || "a model without a name").join(", ")],
       ["Refused by the guard", refused],
       ["Lowest score", isBlind(run) ? "" : String(run.lowest_score)],
+      ["Late reports", run.late_events > 0 ? short(run.late_events) : ""],
+    ], "dl.figures"),
+    facts([
       ["First seen", when(run.first_seen)],
       ["Last seen", when(run.last_seen)],
+      ["Service", run.service],
+      ["Session", run.session_id],
+      ["Agents", names(run.agents.map(agentLink), AGENTS_SHOWN)],
+      ["No price for", run.unpriced_models.map((name) => name || "a model without a name").join(", ")],
     ]),
+    agentsWork(run),
     ...told,
     ...(isBlind(run) ? [] : notes),
   ];

@@ -83,6 +83,7 @@ async fn the_page_reads_what_there_is() {
     for (name, given) in [
         ("page", &page),
         ("run", &run),
+        ("work", &run["work"][0]),
         ("warning", &warning),
         ("why", &why),
         ("call", &why["events"][0]),
