@@ -320,6 +320,7 @@ async function list(query) {
     page = await ask(`v1/runs?${parameters}`);
   }
   const allStuck = await askForStuck();
+  listPlace = part({ status, agent, page_token });
   const first = status || agent || page_token ? [] : allStuck.slice(0, STUCK_SHOWN);
   const shown = [
     heading([page_token ? "Older runs" : "Runs", agent ? [" of ", name(agent)] : null]),
@@ -350,7 +351,13 @@ function facts(pairs, kind = "dl") {
   return element(kind, known.map(([name, value]) => element("div", [element("dt", name), element("dd", value)])));
 }
 
-const back = () => element("nav", element("a", "← all runs", { href: "#" }), { "aria-label": "Way back" });
+/** Where the part of the list is that was shown last. */
+let listPlace = "#";
+
+function back() {
+  const way = element("a", listPlace === "#" ? "← all runs" : "← back to the list", { href: listPlace });
+  return element("nav", way, { "aria-label": "Way back" });
+}
 
 /** What is shown when it is unfolded; whether it is, the element itself remembers. */
 const folded = (key, title, content) => element("details", [element("summary", title), ...content], { "data-key": key });
