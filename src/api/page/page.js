@@ -508,7 +508,9 @@ const ENDS = { ok: "ended well", failed: "ended in failure", idle: "went quiet w
 
 async function one(runId) {
   // In a path, these would be places in it.
-  if (runId === "." || runId === "..") throw new Refused(0, `run ${runId} has no address of its own; eddy run shows it`);
+  if (runId === "." || runId === "..") {
+    throw new Refused(400, `a browser cannot ask for a run of this name; \`eddy run${apiFlag()} ${runId}\` shows it in a terminal`);
+  }
   const run = await ask(`v1/runs/${encodeURIComponent(runId)}`);
   // Where alerts are about a run, they have its own id.
   main.dataset.run = run.run_id;
@@ -618,8 +620,10 @@ async function show() {
     said = await freshness();
   } catch (error) {
     if (error.status === 401) shown = [askForToken()];
-    else if (isAnswered(error)) shown = [back(), element("p", sentence(whole(error.message)))];
-    else if (here !== main.dataset.place) [shown, isKnown] = [[back()], false];
+    else if (isAnswered(error) || (!shown && here !== main.dataset.place)) {
+      shown = [back(), heading(runId || "Runs"), element("p", sentence(whole(error.message)))];
+      isKnown = isAnswered(error);
+    }
     const old = shown || !known ? "" : `; what is shown is of ${known}`;
     said = isAnswered(error) ? null : element("span.error", error.message + old);
   }
