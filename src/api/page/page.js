@@ -28,11 +28,13 @@ const ELSEWHERE_SHOWN = 5;
 const ELSEWHERE_MS = 300000;
 /** How often the newest alert is told to those who do not see the page. */
 const SPOKEN_MS = 5000;
+/** For so long after the last move of somebody who is at a table, its rows stay where they are. */
+const HELD_MS = 30000;
 /** Agents of a run that are named in a line; the page of the run has them all below. */
 const AGENTS_SHOWN = 3;
 
 const STATUSES = ["likely_stuck", "warning", "failed", "blind", "healthy"];
-const [main, state, finder, spoken] = ["main", "state", "finder", "spoken"].map((id) => document.getElementById(id));
+const [main, state, finder, spoken, held] = ["main", "state", "finder", "spoken", "held"].map((id) => document.getElementById(id));
 
 /** A refusal, with its HTTP status; 0 where nobody answered. */
 class Refused extends Error {
@@ -120,6 +122,24 @@ function refill(parts) {
   if (!wasWithin || main.contains(document.activeElement)) return;
   const next = main.contains(focused) ? focused : main.querySelector("h1");
   next?.focus({ preventScroll: true });
+}
+
+/** When somebody last moved within what is shown. */
+let movedAt = -HELD_MS;
+
+/** Whether a pointer, or the keyboard, is at a run of the list and may be about to follow it. */
+const isAtRuns = () => performance.now() - movedAt < HELD_MS && main.querySelector("tbody:is(:hover, :focus-within) [data-key]");
+
+/** While somebody is at the runs, renews them where they stand and says how many there are besides; whether that was so. */
+function holds(parts) {
+  const rows = [...element("div", parts).querySelectorAll("tr[data-key]")];
+  if (rows.length === 0 || !isAtRuns()) return false;
+  const there = new Map([...main.querySelectorAll("tr[data-key]")].map((row) => [row.dataset.key, row]));
+  for (const row of rows) if (there.has(row.dataset.key)) become(there.get(row.dataset.key), row);
+  const many = rows.filter((row) => !there.has(row.dataset.key)).length;
+  held.textContent = `${counted(many, "new run")} · show`;
+  held.hidden = many === 0;
+  return true;
 }
 
 /** Parts with something between each two. */
@@ -636,9 +656,10 @@ async function show() {
   fill(state, said ? [said] : []);
   if (!shown) return;
   known = isKnown ? at : "";
+  held.hidden = true;
   const before = main.dataset.place;
   if (here === before) {
-    refill(shown.filter(Boolean));
+    if (!holds(shown)) refill(shown.filter(Boolean));
   } else {
     const focused = document.activeElement?.getAttribute("href");
     scrolled.set(before, scrollY);
@@ -747,6 +768,12 @@ finder.addEventListener("submit", (event) => {
   event.preventDefault();
   location.hash = `run=${encodeURIComponent(finder.sought.value.trim())}`;
   finder.reset();
+});
+for (const type of ["pointermove", "keydown"]) main.addEventListener(type, () => (movedAt = performance.now()));
+held.addEventListener("click", () => {
+  movedAt = -HELD_MS;
+  main.querySelector("h1").focus({ preventScroll: true });
+  show();
 });
 main.addEventListener("submit", (event) => {
   event.preventDefault();
