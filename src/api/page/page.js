@@ -16,7 +16,7 @@ const ANSWER_MS = 10000;
 const LATE_MS = 3000;
 /** Longest silence of the stream, which otherwise has a comment every 15 seconds. */
 const SILENCE_MS = 40000;
-/** Runs on a page of the list. As many are asked for of those that are likely stuck, and so many of these come before all others. */
+/** Runs on a page of the list, and as many of those that are likely stuck; of these, so many come before all others. */
 const RUNS_ASKED = 50;
 const STUCK_SHOWN = 8;
 /** How often the list asks on while no run passes its filter: a thousand runs are looked at for each answer. */
@@ -34,7 +34,8 @@ const HELD_MS = 30000;
 const AGENTS_SHOWN = 3;
 
 const STATUSES = ["likely_stuck", "warning", "failed", "blind", "healthy"];
-const [main, state, finder, spoken, held] = ["main", "state", "finder", "spoken", "held"].map((id) => document.getElementById(id));
+const IDS = ["main", "state", "finder", "forget", "spoken", "held"];
+const [main, state, finder, forget, spoken, held] = IDS.map((id) => document.getElementById(id));
 
 /** A refusal, with its HTTP status; 0 where nobody answered. */
 class Refused extends Error {
@@ -505,7 +506,7 @@ async function explanations(run) {
   return new Map(await Promise.all(found));
 }
 
-/** What each agent did, also those that called no tool. Without a name are agents that are not known, and those beyond the first. */
+/** What each agent did, also those that called no tool. Agents that are not known, or beyond the first, have no name. */
 function agentsWork(run) {
   const done = run.work;
   const idle = run.agents.filter((agent) => !done.some((work) => work.agent === agent));
@@ -579,7 +580,7 @@ function askForToken() {
     heading("Token"),
     isWrong ? element("p.error", "This token is not known here.", { role: "alert" }) : element("p", "This address asks for a token."),
     element("p", [field, " ", element("button", "Show")]),
-    element("p.faint", "One that the daemon's configuration names (service.api.auth). It is kept until this tab is closed."),
+    element("p.faint", "One that the daemon's configuration names (service.api.auth). The tabs with this page keep it until they are closed."),
   ]);
 }
 
@@ -639,7 +640,7 @@ async function show() {
     shown = await (runId === null ? list(new URLSearchParams(here)) : one(runId));
     said = await freshness();
   } catch (error) {
-    if (error.status === 401) shown = [askForToken()];
+    if (error.status === 401) [shown, stuck] = [[askForToken()], ""];
     else if (isAnswered(error) || (!shown && here !== main.dataset.place)) {
       shown = [back(), heading(runId || "Runs"), element("p", sentence(whole(error.message)))];
       isKnown = isAnswered(error);
@@ -667,7 +668,7 @@ async function show() {
     main.dataset.place = here;
     if (before !== undefined) arrive(here, before, focused);
   }
-  if (isLocked()) leave();
+  settle();
 }
 
 /** How far each place was scrolled when it was left. */
@@ -743,6 +744,7 @@ let connection = new AbortController();
 /** Listens as long as somebody looks. */
 async function follow() {
   leave();
+  if (document.hidden) return;
   const mine = followed;
   while (mine === followed) {
     connection = new AbortController();
@@ -758,12 +760,56 @@ function leave() {
   connection.abort();
 }
 
+/** The tabs with this page, which tell each other the token: it lies nowhere for all of them. Any page of this origin could ask. */
+const tabs = new BroadcastChannel(`eddy ${location.pathname}`);
+
+/** What goes with a token, or without: nobody follows without one, and another tab may have it. */
+function settle() {
+  const token = sessionStorage.getItem("token");
+  finder.hidden = isLocked();
+  forget.hidden = isLocked() || !token;
+  if (!isLocked()) return;
+  leave();
+  if (!token) tabs.postMessage({ asks: true });
+}
+
+function takeToken(token) {
+  sessionStorage.setItem("token", token);
+  follow();
+}
+
+/** Forgets the token and all that was shown with it, also what is being asked for. Where none is needed, all is shown again. */
+function forgetToken() {
+  if (!sessionStorage.getItem("token")) return;
+  sessionStorage.removeItem("token");
+  answered = ++asked;
+  alerted.clear();
+  clearTimeout(telling);
+  telling = 0;
+  document.title = "Eddy";
+  for (const shown of [state, spoken]) fill(shown, []);
+  held.hidden = true;
+  main.replaceChildren(askForToken());
+  follow();
+}
+
 const isLocked = () => main.querySelector("form") !== null;
 
 // A browser would scroll what is shown still to where the next place was left.
 history.scrollRestoration = "manual";
 addEventListener("hashchange", show);
-document.addEventListener("visibilitychange", () => (document.hidden ? leave() : isLocked() || follow()));
+document.addEventListener("visibilitychange", follow);
+tabs.addEventListener("message", ({ data }) => {
+  const token = sessionStorage.getItem("token");
+  if (data.asks && token && !isLocked()) tabs.postMessage({ token });
+  if (data.token && !token) takeToken(data.token);
+  if (data.forgets) forgetToken();
+});
+forget.addEventListener("click", () => {
+  tabs.postMessage({ forgets: true });
+  forgetToken();
+  main.querySelector("input").focus();
+});
 finder.addEventListener("submit", (event) => {
   event.preventDefault();
   location.hash = `run=${encodeURIComponent(finder.sought.value.trim())}`;
@@ -777,8 +823,7 @@ held.addEventListener("click", () => {
 });
 main.addEventListener("submit", (event) => {
   event.preventDefault();
-  sessionStorage.setItem("token", event.target.token.value.trim());
-  follow();
+  takeToken(event.target.token.value.trim());
 });
 // It does not bubble. What is unfolded is asked for; what is folded again may stay.
 main.addEventListener("toggle", (event) => event.target.dataset.key?.startsWith("why ") && event.target.open && show(), true);
@@ -788,4 +833,4 @@ setInterval(() => {
   for (const node of main.querySelectorAll("time[datetime]")) node.textContent = ago(node.dateTime);
   show();
 }, EVERY_MS);
-if (!document.hidden) follow();
+follow();
