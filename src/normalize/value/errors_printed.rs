@@ -116,10 +116,7 @@ mod tests {
                 "ruby a.rb",
                 "a.rb:1:in `<main>': undefined local variable (NameError)",
             ),
-            (
-                "Rscript a.R",
-                "Error in library(foo) : there is none\nExecution halted",
-            ),
+            ("Rscript a.R", "1 of 2 was read\nExecution halted"),
             (
                 "go build ./...",
                 "# example.com/a\n./main.go:3:2: undefined: foo",

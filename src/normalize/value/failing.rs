@@ -13,6 +13,7 @@
 pub(in crate::normalize) mod closing;
 pub(super) mod complaint;
 pub(super) mod crashes;
+mod forms;
 mod refusal;
 mod remark;
 mod response;

@@ -10,6 +10,7 @@ use super::super::wide::begins_ignoring_case;
 use super::closing::closes_with_failure;
 use super::complaint::{complains, is_failed_at_length, is_turned_away};
 use super::crashes::{stops_tex, thrown_in_node};
+use super::forms::is_error_by_form;
 use super::system::{begins_with_code, says_what_was_met, says_why};
 use super::traceback::{end_of_traceback, has_failed_form, names_exception};
 use super::walls::is_page_before_another;
@@ -120,6 +121,7 @@ pub(in crate::normalize) fn reads_as_failure(text: &str) -> bool {
         || complains(text)
         || begins_with_code(line)
         || says_what_was_met(line)
+        || is_error_by_form(text, line)
         || (line.len() == text.len()
             && ((!is_dated(line) && says_why(line))
                 || is_turned_away(line)
