@@ -367,7 +367,8 @@ pub(super) fn none_failed(name: MemberName, value: &Digest) -> bool {
 }
 
 /// Members that say of what was checked whether it will do.
-pub(super) const VERDICTS: [&str; 15] = [
+pub(super) const VERDICTS: [&str; 16] = [
+    "succeeded",
     "passed",
     "pass",
     "valid",

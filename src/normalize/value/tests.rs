@@ -385,6 +385,7 @@ fn what_says_no() {
         r#"{"state":"FAILED","task":"load"}"#,
         r#"{"run":{"status":"error"}}"#,
         r#"{"conclusion":"failure","head":"3f2a91c"}"#,
+        r#"{"succeeded":false,"errors":["a word is missing"],"warnings":3}"#,
         r#"{"review":{"verdict":"CHANGES_REQUESTED"}}"#,
         "test\tfail\t1m3s\nlint\tpass\t9s",
         "X main CI \u{b7} 4711\nTriggered via push",

@@ -11,11 +11,22 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 use super::super::emptiness::{is_nothing, says_there_is_nothing};
+use super::super::mask::is_volatile_key;
 use super::super::pending::says_pending;
 use super::super::{Object, items, member, members, unquote, wide};
 
 /// Members that say whether the call went well.
-const FLAGS: [&str; 4] = ["success", "ok", "erfolg", "erfolgreich"];
+const FLAGS: [&str; 6] = [
+    "success",
+    "ok",
+    "succeeded",
+    "isSuccess",
+    "erfolg",
+    "erfolgreich",
+];
+
+/// Members that say so in a word.
+const STATES: [&str; 3] = ["status", "result", "outcome"];
 
 /// Members that hold what a program printed, or what else there is to tell: beside `{"success": false}` they say why.
 const PRINTED: [&str; 6] = ["stderr", "output", "stdout", "log", "logs", "details"];
@@ -39,7 +50,7 @@ const REASONS: [&str; 10] = [
 ];
 
 /// Members beside a `status` that name nothing of which it might be the status.
-const ASIDES: [&str; 13] = [
+const ASIDES: [&str; 15] = [
     "code",
     "error_code",
     "errorCode",
@@ -53,6 +64,8 @@ const ASIDES: [&str; 13] = [
     "request_id",
     "correlationId",
     "category",
+    "log_id",
+    "error_id",
 ];
 
 /// Longest object that may be nothing but a refusal.
@@ -67,7 +80,9 @@ pub(super) fn refusal(object: &str) -> Option<Cow<'_, str>> {
     let object = Object::of(object);
     let told = |name: &str| object.member(name).filter(|value| !is_nothing(value));
     let flag = FLAGS.iter().find_map(|name| object.member(name));
-    let status = object.member("status").map(unquote);
+    let mut told_states = STATES.iter().filter_map(|name| object.member(name));
+    let status = told_states.find(|state| state.starts_with('"'));
+    let status = status.map(unquote);
     if status.as_deref().is_some_and(says_pending) {
         return None;
     }
@@ -77,7 +92,7 @@ pub(super) fn refusal(object: &str) -> Option<Cow<'_, str>> {
     }
     let why = REASONS.iter().find_map(|name| told(name)).map(unquote);
     let mut others = object.members().filter(|(name, value)| {
-        let is_verdict = FLAGS.contains(name) || *name == "status";
+        let is_verdict = FLAGS.contains(name) || STATES.contains(name);
         !is_verdict && !REASONS.contains(name) && !is_nothing(value)
     });
     let printed = |name: &str| told(name).filter(|value| value.starts_with('"'));
@@ -98,7 +113,7 @@ pub(super) fn refusal(object: &str) -> Option<Cow<'_, str>> {
             .members()
             .all(|(name, value)| name == "success" || value == "null"),
         (None, Some(_)) if status.as_deref().is_some_and(is_failed) => {
-            others.all(|(name, _)| ASIDES.contains(&name))
+            others.all(|(name, _)| ASIDES.contains(&name) || is_volatile_key(name))
         }
         _ => false,
     };
@@ -194,9 +209,10 @@ fn is_record(object: &Object<'_>, arguments: &str) -> bool {
 }
 
 /// The first error of a response of GraphQL that brings nothing: its `errors` stand beside `data` that is absent, null, or has
-/// null in all members (GraphQL, October 2021, 7.1). `None` of anything else, and where the error is that there is nothing.
+/// null in all members (GraphQL, October 2021, 7.1), or stand in it, as mutations tell what is wrong with what was sent. `None` of
+/// anything else, and where the error is that there is nothing.
 pub(super) fn graphql_error(object: &str) -> Option<Cow<'_, str>> {
-    static ERRORS: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"errors\""));
+    static ERRORS: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("rrors\""));
     // Nearly every object is spared the walk through its members: servers write `errors` first, or `data`.
     let first = written_first(object)?;
     if first != "\"errors\"" && (first != "\"data\"" || ERRORS.find(object.as_bytes()).is_none()) {
@@ -205,11 +221,14 @@ pub(super) fn graphql_error(object: &str) -> Option<Cow<'_, str>> {
     let response = Object::of(object);
     let is_part = |(name, value): (&str, &str)| match name {
         "errors" => value.starts_with('['),
-        "data" => brings_nothing(value),
+        "data" => brings_nothing(value) || payload_error(value).is_some(),
         "extensions" => true,
         _ => false,
     };
-    let error = items(response.member("errors")?).next()?;
+    let error = match response.member("errors") {
+        Some(errors) => items(errors).next()?,
+        None => payload_error(response.member("data")?)?,
+    };
     let message = member(error, &["message"]).map(unquote)?;
     let is_error = response.members().all(is_part) && !says_there_is_nothing(&message, &[]);
     is_error.then_some(message)
@@ -221,6 +240,22 @@ pub(super) fn written_first(object: &str) -> Option<&str> {
     // Names are short: a search for many bytes at a time would take longer to begin.
     let end = rest.get(1..)?.bytes().position(|byte| byte == b'"')?;
     Some(&rest[..end + 2])
+}
+
+/// The first error of a mutation's payload, the only one in `data`, which has nothing else: `{"productUpdate": {"product": null,
+/// "userErrors": [{"message": …}]}}`.
+fn payload_error(data: &str) -> Option<&str> {
+    let mut payloads = members(data).map(|(_, payload)| payload);
+    let payload = payloads.next().filter(|payload| payload.starts_with('{'))?;
+    let mut told = None;
+    for (name, value) in members(payload) {
+        match items(value).next() {
+            Some(error) if name.ends_with("rrors") => told = Some(error),
+            _ if value != "null" => return None,
+            _ => {}
+        }
+    }
+    told.filter(|_| payloads.next().is_none())
 }
 
 /// Whether a value is null, or an object of nothing else.
@@ -235,11 +270,15 @@ fn brings_nothing(value: &str) -> bool {
     reason = "all places of an object at a time"
 )]
 fn may_refuse(object: &str) -> bool {
-    static NAMES: LazyLock<[Finder<'_>; 5]> = LazyLock::new(|| {
+    static NAMES: LazyLock<[Finder<'_>; 9]> = LazyLock::new(|| {
         [
             "\"success\"",
             "\"ok\"",
             "\"status\"",
+            "\"succeeded\"",
+            "\"isSuccess\"",
+            "\"result\"",
+            "\"outcome\"",
             "\"erfolg\"",
             "\"erfolgreich\"",
         ]
@@ -305,6 +344,10 @@ mod tests {
             r#"{"detail":"no key","status":"failed","message":""}"#,
             Some("no key"),
         );
+        check(
+            r#"{"status":"error","message":"no key","elapsed_ms":7,"log_id":4711}"#,
+            Some("no key"),
+        );
         for name in ["output", "stderr", "log", "details"] {
             check(
                 &format!(r#"{{"success":false,"{name}":"undefined symbol a"}}"#),
@@ -315,6 +358,17 @@ mod tests {
             r#"{"erfolg":false,"meldung":"kein Zugang"}"#,
             Some("kein Zugang"),
         );
+        for verdict in [
+            r#""succeeded":false"#,
+            r#""isSuccess":false"#,
+            r#""result":"error""#,
+            r#""outcome":"failed""#,
+        ] {
+            check(
+                &format!(r#"{{{verdict},"message":"no key"}}"#),
+                Some("no key"),
+            );
+        }
     }
 
     /// Given an object that names a thing that was asked for and says how it is, or a verdict, its error is the thing's; that of a
@@ -370,6 +424,14 @@ mod tests {
         ] {
             check(&object, told);
         }
+        let mutated = |name: &str, rest: &str| {
+            let payload = errors.replace("errors", name);
+            format!(r#"{{"data":{{"update":{{{payload}{rest}}}}},"extensions":{{"cost":7}}}}"#)
+        };
+        check(&mutated("userErrors", r#","product":null"#), told);
+        check(&mutated("errors", ""), told);
+        check(&mutated("userErrors", r#","product":{"id":7}"#), None);
+        check(&mutated("notes", r#","userErrors":[]"#), None);
         for object in [
             format!("{{\"data\":{{\"a\":null,\"b\":1}},{errors}}}"),
             format!("{{\"data\":[],{errors}}}"),
