@@ -358,6 +358,7 @@ pub(super) fn is_echo(key: &str) -> bool {
             | "columns"
             | "column_names"
             | "headers"
+            | "responseHeader"
             | "schema"
     )
 }

@@ -120,6 +120,7 @@ pub(super) fn is_volatile_key(key: &str) -> bool {
         "pid" | "ts" | "timestamp" | "uptime" | "uptime_seconds" | "uptimeSeconds"
         | "request_id" | "requestId" | "trace_id" | "traceId" | "span_id" | "spanId" | "took"
         | "resourceVersion" => true,
+        _ if key.ends_with("uration") => true,
         _ => may_be_volatile(key) && VOLATILE_KEYS.iter().any(|begin| begins_name(key, begin)),
     }
 }
@@ -512,6 +513,7 @@ mod tests {
             assert!(is_volatile_key(name) && is_volatile_key(&capital), "{name}");
             assert!(is_volatile_key(&format!("{name}_of_it")), "{name}");
         }
+        assert!(is_volatile_key("leg_duration") && is_volatile_key("testDuration"));
         for name in ["", "d", "du", "tag", "price", "result", "timeout", "query"] {
             assert!(!is_volatile_key(name), "{name}");
         }
@@ -555,6 +557,9 @@ mod tests {
         check("req_011CSHoEeqs5C35K2UUqR7Fy failed", "req_<id> failed");
         check("container 22ca78e2ee9b exited", "container <id> exited");
         check("01JP8DCEN40Y2ZN44C3QT5PAZZ", "<id>");
+        check("01KXXZAQKVVRTBMQXWPNERDYHQ", "<id>");
+        check("user_01kxxzaqkvvrtbmqxwpnerdyhq", "user_<id>");
+        check("logs/req_W68KstZbKCBryq?t=0", "logs/req_<id>?t=0");
         check("id cn31oekp2vyucyb4bbgw8awki", "id <id>");
         check("Request ID: 7TXEJ9U1OHCF5UCZ", "Request ID: <id>");
         check(
@@ -582,6 +587,11 @@ mod tests {
             "Ann@1b6d3586.example",
             "React@18",
             "Foo@1B6D3586",
+            "01KXXZAQKVVRTBMQXWPNERDYHI",
+            "91KXXZAQKVVRTBMQXWPNERDYHQ",
+            "req_W68Kst",
+            "order_W68KstZb",
+            "my_req_W68KstZb",
         ] {
             check(kept, kept);
         }

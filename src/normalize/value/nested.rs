@@ -447,7 +447,11 @@ impl Role {
                 || (!is_in_list && name.says(Says::Version))
         };
         let is_nested = matches!(value.shape, Shape::List | Shape::Map);
-        if is_nested || !name.said.says_any(ROLES) {
+        // One score may be made of several: `{"score": {"bm25": 12.4}}`.
+        let are_scores = is_in_list && value.shape == Shape::Map && name.says(Says::Score);
+        if are_scores {
+            Self::Score
+        } else if is_nested || !name.said.says_any(ROLES) {
             Self::Other
         } else if is_new(name) {
             Self::Volatile

@@ -52,7 +52,10 @@ pub(super) fn without_error_ids(text: Cow<'_, str>) -> Cow<'_, str> {
         return text;
     }
     let is_id = |before: &str, word: &[u8]| {
-        let name = before.trim_end_matches([' ', '"']).strip_suffix(':');
+        // An id may have several parts: `job_ab12cd34_18f2c`.
+        let is_of_id = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '-');
+        let begin = before.trim_end_matches(is_of_id);
+        let name = begin.trim_end_matches([' ', '"']).strip_suffix(':');
         is_token(word)
             && name.is_some_and(|name| IDS.iter().any(|id| name.trim_end().ends_with(id)))
     };
@@ -231,6 +234,10 @@ mod tests {
                 "{error}"
             );
         };
+        check(
+            r#"{"job":{"jobId":"bqx_3f2a91c0_18f2c07"}}"#,
+            r#"{"job":{"jobId":"bqx_<id>_<id>"}}"#,
+        );
         check(
             r#"{"error":"token 03ca23 invalid","id": "03ca23","event_id":"9f0011aa"}"#,
             r#"{"error":"token 03ca23 invalid","id": "<id>","event_id":"<id>"}"#,

@@ -250,6 +250,7 @@ fn nothing_comes_in_many_forms() {
         "Brak wyników",
         "Inga träffar",
         "Nincs találat",
+        r#"{"responseHeader":{"status":0,"QTime":7,"params":{"q":"x"}},"response":{"numFound":0,"start":0,"docs":[]}}"#,
     ] {
         check_empty(nothing, true);
     }
@@ -322,6 +323,8 @@ fn scores_of_hits_are_no_news() {
     assert_eq!(masked(hit(0.71)), masked(hit(0.5)));
     assert_eq!(masked(hit(0.71)), masked(hit(0.0)));
     assert_ne!(masked(hit(0.71)[0].take()), masked(hit(0.5)[0].take()));
+    let parts = |score: f64| serde_json::json!([{"text": passage, "score": {"bm25": score}}]);
+    assert_eq!(masked(parts(0.71)), masked(parts(0.5)));
     let named = |score: f64| serde_json::json!([{"name": "f1", "score": score}]);
     assert_ne!(masked(named(0.71)), masked(named(0.5)));
 }
@@ -382,10 +385,10 @@ fn what_says_no() {
     };
     for no in [
         r#"{"passed":false,"issue":"a word is missing"}"#,
+        r#"{"succeeded":false,"errors":["a word is missing"],"warnings":3}"#,
         r#"{"state":"FAILED","task":"load"}"#,
         r#"{"run":{"status":"error"}}"#,
         r#"{"conclusion":"failure","head":"3f2a91c"}"#,
-        r#"{"succeeded":false,"errors":["a word is missing"],"warnings":3}"#,
         r#"{"review":{"verdict":"CHANGES_REQUESTED"}}"#,
         "test\tfail\t1m3s\nlint\tpass\t9s",
         "X main CI \u{b7} 4711\nTriggered via push",

@@ -22,6 +22,14 @@ const SCATTERED_ID_BYTES_MIN: usize = 16;
 const SCATTERED_NUMBERS_MIN: usize = 3;
 const SCATTERED_LETTERS_MAX: usize = 6;
 
+/// Shortest word of letters and digits that is an id behind the name of a request: `req_W68KstZbKCBryq`. Other ids of such a form
+/// are of things.
+const REQUEST_ID_BYTES_MIN: usize = 8;
+const REQUESTS: [&[u8]; 4] = [b"req", b"request", b"trace", b"corr"];
+
+/// How many signs a ULID has.
+const ULID_BYTES: usize = 26;
+
 /// Shortest word in which more letters may follow each other: what has a meaning is not that long.
 const LONG_ID_BYTES_MIN: usize = 40;
 
@@ -215,6 +223,9 @@ impl Word {
     pub(super) fn id(&self, bytes: &[u8]) -> Option<Volatile> {
         let word = &bytes[self.start..self.end];
         let length = word.len();
+        if length >= REQUEST_ID_BYTES_MIN && is_behind_request(&bytes[..self.start]) {
+            return Some(self.replaced(self.end, ID));
+        }
         if length < HEX_ID_BYTES_MIXED_MIN {
             return None;
         }
@@ -233,8 +244,33 @@ impl Word {
             && numbers >= SCATTERED_NUMBERS_MIN
             && (length >= LONG_ID_BYTES_MIN
                 || parts().all(|part| is_number(&part) || part.len() <= SCATTERED_LETTERS_MAX));
-        (is_hex || is_mixed || is_scattered).then(|| self.replaced(self.end, ID))
+        let is_drawn = is_hex || is_mixed || is_scattered || is_ulid(word);
+        is_drawn.then(|| self.replaced(self.end, ID))
     }
+}
+
+/// Whether a word is a ULID: a time and a number by chance in the 32 signs of Crockford's, all in one case.
+fn is_ulid(word: &[u8]) -> bool {
+    let is_sign = |byte: &u8| !matches!(byte.to_ascii_uppercase(), b'I' | b'L' | b'O' | b'U');
+    let is_small = word.iter().any(u8::is_ascii_lowercase);
+    let is_large = word.iter().any(u8::is_ascii_uppercase);
+    word.len() == ULID_BYTES
+        && matches!(word[0], b'0'..=b'7')
+        && is_small != is_large
+        && word.iter().all(is_sign)
+}
+
+/// Whether a text ends in one of [`REQUESTS`] and a line behind it: `req_`.
+fn is_behind_request(text: &[u8]) -> bool {
+    let Some(text) = text.strip_suffix(b"_") else {
+        return false;
+    };
+    REQUESTS.iter().any(|name| {
+        let before = text.strip_suffix(*name);
+        before.is_some_and(|before| {
+            !before.ends_with(b"_") && !before.last().is_some_and(u8::is_ascii_alphanumeric)
+        })
+    })
 }
 
 /// Whether a text ends in one of these names, however it is spelled, and a few signs behind it.
