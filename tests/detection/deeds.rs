@@ -916,3 +916,36 @@ fn scores_that_do_not_move() {
     });
     check(&tested.collect::<Vec<_>>(), &[]);
 }
+
+/// Given a colour that is set in other numbers each time, of which the answer tells them, and a look that shows it as it was, the
+/// agent goes round; where the look is at another thing, or shows another colour, it does not.
+#[test]
+fn what_is_set_in_other_numbers() {
+    let runs = |look: &dyn Fn(u64) -> (String, Value)| -> Vec<Value> {
+        let round = |at: u64| {
+            let (red, green) = (0.05 * (at + 1) as f64, 0.9 - 0.07 * at as f64);
+            let (node, shown) = look(at);
+            [
+                made(
+                    "set_fill_color",
+                    &json!({"nodeId": "31:207", "r": red, "g": green}),
+                    &json!(format!(
+                        "The fill of \"Card\" is {red:.2} and {green:.2} now"
+                    )),
+                ),
+                made("get_node_info", &json!({"nodeId": node}), &shown),
+            ]
+        };
+        (0..9).flat_map(round).collect()
+    };
+    let shown = |colour: &str| json!({"name": "Card", "type": "INSTANCE", "fills": [{"type": "SOLID", "color": colour}]});
+    assert!(is_warned_of(&runs(&|_| (
+        "31:207".into(),
+        shown("#d9d9d9")
+    ))));
+    check(&runs(&|_| ("4:11".into(), shown("#d9d9d9"))), &[]);
+    check(
+        &runs(&|at| ("31:207".into(), shown(&format!("#d9d9{:02x}", at * 7)))),
+        &[],
+    );
+}

@@ -66,10 +66,16 @@ fn is_deed(mark: &CallMark) -> bool {
 /// their places on a screen alone.
 fn are_alike(deed: &CallMark, later: &CallMark, look: &str) -> bool {
     deed.tool == later.tool
-        && deed.result() == later.result()
+        && are_answered_alike(deed, later)
         && (is_of(look, &deed.sample)
             || (is_at_place(&deed.sample)
                 && relation(&deed.sample, &later.sample) == Relation::Numbered))
+}
+
+/// Whether two deeds have the same answer, or one that differs in numbers alone, such as those that were sent.
+fn are_answered_alike(deed: &CallMark, later: &CallMark) -> bool {
+    let frame = |mark: &CallMark| mark.trend.as_ref().map(|trend| trend.frame());
+    deed.result() == later.result() || (deed.trend.is_some() && frame(deed) == frame(later))
 }
 
 /// Whether two deeds of one tool have the same answer and change one text: both name it, or say nothing else, as where the tool has

@@ -42,7 +42,7 @@ use crate::engine::fold::error_gist::tells_nothing;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::Outcome;
-use crate::engine::fold::question::ids::{form, have_other_ids};
+use crate::engine::fold::question::ids::{form, have_other_ids, share_id};
 use crate::engine::fold::question::relation;
 use crate::engine::fold::tally::SEEN_MAX;
 use crate::engine::fold::unrelated_failure::share_file;
@@ -468,7 +468,7 @@ fn asks_for_another(fold: &Fold, judged: &Judged<'_>) -> bool {
     let sample = judged.call.input.sample();
     before.is_some_and(|mark| {
         let is_reworded = relation(&mark.sample, sample).is_in_other_words();
-        !is_reworded && !share_file(&mark.sample, sample)
+        !is_reworded && !share_file(&mark.sample, sample) && !share_id(&mark.sample, sample)
     })
 }
 

@@ -6,6 +6,7 @@ use crate::engine::fold::batch::are_of_one_form;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::Outcome;
+use crate::engine::fold::sample::members;
 use crate::engine::hash::{mix, text_hash};
 
 /// Shortest word with a digit that may be such an id: shorter ones count things, and are places in lists.
@@ -86,6 +87,23 @@ fn other_ids<'t>(left: &'t str, right: &'t str) -> impl Iterator<Item = (&'t str
         .filter(|(left, right)| left != right)
 }
 
+/// Whether two calls name one thing by an id, and no other one: it is tried in another way.
+pub(crate) fn share_id(left: &str, right: &str) -> bool {
+    let ids =
+        |sample| members(sample).filter(|member| names_id(member.name) && is_id(member.value));
+    let others = || ids(right).map(|member| (member.name, member.value));
+    let mut shared = ids(left).peekable();
+    shared.peek().is_some()
+        && shared
+            .map(|member| (member.name, member.value))
+            .eq(others())
+}
+
+/// Whether a member of this name holds an id.
+fn names_id(name: &str) -> bool {
+    name == "id" || name.ends_with("_id") || name.ends_with("Id")
+}
+
 /// Whether an id was made by a machine: it is long, and has nothing but digits, or letters behind one. A name with a number at its
 /// end may be guessed.
 fn is_made(id: &str) -> bool {
@@ -105,7 +123,21 @@ pub(crate) fn is_id(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{form, have_other_ids};
+    use super::{form, have_other_ids, share_id};
+
+    /// Given calls that name one thing by its id, they share it; not where one names another thing as well, or nothing has an id.
+    #[test]
+    fn ids_that_are_shared() {
+        let asks = |id: &str, label: &str| format!(r#"{{"item_id":"{id}","label":"{label}"}}"#);
+        assert!(share_id(&asks("img_4711", "car"), &asks("img_4711", "van")));
+        assert!(!share_id(
+            &asks("img_4711", "car"),
+            &asks("img_4712", "van")
+        ));
+        let of_project = |id: &str| format!(r#"{{"itemId":{id},"project_id":"p4711"}}"#);
+        assert!(!share_id(&of_project("100001"), &of_project("100002")));
+        assert!(!share_id(r#"{"label":"car12"}"#, r#"{"label":"car12"}"#));
+    }
 
     /// Given calls that ask for the next attempt, they have one form and differ in an id; those about another thing do not.
     #[test]
