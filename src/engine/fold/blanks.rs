@@ -11,11 +11,16 @@ use super::marks::CallMark;
 use super::outcome::Outcome;
 use super::question::numbers::{differ_in_id, names_file, turns_pages};
 use super::question::things::asks_for_other_things;
+use super::question::windows::asks_since_later;
 use super::question::{Relation, asks_for_other_names, relation};
+use crate::engine::event::SECOND_NS;
 use crate::engine::tool_name;
 
 /// Blanks in a row, each for another page of a file, before one that is drawn in vain.
 const PAGES_BLANK_MIN: usize = 9;
+
+/// Shortest pause after which something new may have come, for who asks for what is new since the last time.
+const NEWS_PAUSE_NS: u64 = 25 * SECOND_NS;
 
 /// How many times as many blanks are needed where each is drawn by other names as where each is by other words.
 const NAMES: u32 = 2;
@@ -93,7 +98,8 @@ impl Fold {
     }
 
     /// Whether the newest call of the tool drew a blank, and differs from this one in numbers alone, which are no ids. Of a file,
-    /// each page is another thing, of which many in a row may lack what is looked for.
+    /// each page is another thing, of which many in a row may lack what is looked for. Who asks after a pause for what is new since
+    /// then counts nothing.
     fn counts_on(&self, judged: &Judged<'_>) -> bool {
         let sample = judged.call.input.sample();
         let least = if names_file(sample) {
@@ -109,6 +115,12 @@ impl Fold {
                 && relation(&mark.sample, later) == Relation::Numbered
                 && !differ_in_id(&mark.sample, later)
         };
-        newest().count() == least && newest().zip(later).all(is_blank)
+        let asks_for_news = |mark: &CallMark| {
+            let pause_ns = judged.call.start_ns.saturating_sub(mark.start_ns);
+            pause_ns >= NEWS_PAUSE_NS && asks_since_later(&mark.sample, sample)
+        };
+        newest().count() == least
+            && newest().zip(later).all(is_blank)
+            && !newest().any(asks_for_news)
     }
 }

@@ -13,7 +13,7 @@ pub(crate) mod ids;
 pub(crate) mod numbers;
 mod spelling;
 pub(crate) mod things;
-mod windows;
+pub(super) mod windows;
 mod zones;
 
 use std::iter::zip;

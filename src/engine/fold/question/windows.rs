@@ -1,5 +1,5 @@
 //! Two times from which and until which something is asked for: who looks through one window behind the other asks for another
-//! thing each time.
+//! thing each time, and so does who asks from time to time for what is new since the last time.
 
 use std::iter::zip;
 use std::ops::RangeInclusive;
@@ -43,6 +43,21 @@ fn are_apart(left: &str, right: &str) -> bool {
     lie_apart(one, other) && rest(left, &first.0, &second.0) == rest(right, &first.1, &second.1)
 }
 
+/// Whether two questions differ in one time alone, and that of the second one is later: what is new since then is asked for.
+pub(in crate::engine::fold) fn asks_since_later(left: &str, right: &str) -> bool {
+    let mut others =
+        zip(members(left), members(right)).filter(|(one, other)| one.value != other.value);
+    let (Some((one, other)), None) = (others.next(), others.next()) else {
+        return false;
+    };
+    let is_later = one.value < other.value && one.value.len() == other.value.len();
+    is_later
+        && is_time(one.value)
+        && is_time(other.value)
+        && left[..one.place.start] == right[..other.place.start]
+        && left[one.place.end..] == right[other.place.end..]
+}
+
 /// Whether two windows have no time in common, each told by its ends in the same order and in one form.
 fn lie_apart(mut one: [&str; 2], mut other: [&str; 2]) -> bool {
     let is_in_form = |time: &&str| is_time(time) && time.len() == one[0].len();
@@ -64,6 +79,7 @@ fn is_time(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::{Relation, relation};
+    use super::asks_since_later;
 
     #[track_caller]
     fn check(left: [&str; 2], right: [&str; 2], expected: Relation) {
@@ -102,5 +118,18 @@ mod tests {
             Relation::Numbered,
         );
         check(["0", "20"], ["20", "40"], Relation::Numbered);
+    }
+    /// Given a question whose only time is later than the last time, it asks for what is new; an earlier one, another time beside
+    /// it, and a number that is none do not.
+    #[test]
+    fn what_is_asked_since_the_last_time() {
+        let [six, nine] = ["2027-03-04T06:00:00Z", "2027-03-04T09:00:00Z"];
+        let asks =
+            |chat: &str, since: &str| format!(r#"{{"chat":"{chat}","since":"{since}","top":9}}"#);
+        assert!(asks_since_later(&asks("é", six), &asks("é", nine)));
+        assert!(!asks_since_later(&asks("é", nine), &asks("é", six)));
+        assert!(!asks_since_later(&asks("é", six), &asks("é", six)));
+        assert!(!asks_since_later(&asks("é", six), &asks("a", nine)));
+        assert!(!asks_since_later(r#"{"page":1}"#, r#"{"page":2}"#));
     }
 }
