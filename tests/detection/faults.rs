@@ -160,3 +160,44 @@ fn failures_in_ever_other_words() {
     changed.insert(5, call("edit_file", "a.conf", "edited"));
     check(&changed, &[]);
 }
+
+/// What a plan of changes prints before it fails: its numbers are others each time.
+fn planned(number: usize, error: &str) -> String {
+    let way: Vec<_> = (0..12)
+        .map(|line| {
+            format!(
+                "  + volume {line}: size = {}, rate = {}",
+                number * 7 + line,
+                90 - number
+            )
+        })
+        .collect();
+    format!(
+        "{}\n\nPlan: {number} to add.\nError: {error}\n\n  on main.tf line {number}:\n\nError: the run was stopped\n",
+        way.join("\n")
+    )
+}
+
+/// Given a build that prints something else each time and fails in the same way, whatever is changed in between, that is a loop;
+/// where it fails in another way each time, it is not.
+#[test]
+fn one_failure_behind_other_numbers() {
+    let asked = "terraform apply";
+    let same = |number: usize| {
+        let printed = planned(
+            number,
+            "you are not allowed to make a volume in this account",
+        );
+        failed("bash", asked, &printed)
+    };
+    let rounds = |look: &dyn Fn(usize) -> Value| -> Vec<Value> {
+        let numbers = 0..8;
+        numbers
+            .flat_map(|number| [edit("cart", number), look(number)])
+            .collect()
+    };
+    assert!(is_warned_of(&rounds(&same)));
+    let others =
+        |number: usize| failed("bash", asked, &planned(number, WRONG[number % WRONG.len()]));
+    check(&rounds(&others), &[]);
+}

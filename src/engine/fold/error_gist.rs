@@ -31,6 +31,9 @@ const GRAMMAR: [&str; 16] = [
     "to",
 ];
 
+/// What compilers count beside errors.
+const WARNINGS: [&str; 2] = ["warning", "warnings"];
+
 /// Hash of an error's words without what the arguments said, so that `no user ann` and `no user bob`
 /// are the same error; of the whole error where little else is said.
 pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
@@ -44,13 +47,21 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
     let text = without_ids(&text);
     let text = without_times(&text);
     let text = without_durations(&text);
+    let text = without_lines(&text);
     // How much is shown is no part of what was asked, and its number may be one of those that the error tells.
     let (text, arguments) = (without_amounts(&text), without_amounts(&arguments));
     let asked: Vec<&str> = words(&arguments).collect();
     let said = |word: &str| {
         (asked.contains(&word) && !GRAMMAR.contains(&word)) || is_joined_from(word, &arguments)
     };
-    let own = words(&text).filter(|word| {
+    let mut all = words(&text).peekable();
+    let own = std::iter::from_fn(|| all.next().map(|word| (word, all.peek().copied())));
+    // How much a compiler warned of besides is no part of the error.
+    let counts_warnings = |word: &str, next: Option<&str>| {
+        is_digits(word) && next.is_some_and(|next| WARNINGS.contains(&next))
+    };
+    let own = own.filter(|(word, next)| !counts_warnings(word, *next));
+    let own = own.map(|(word, _)| word).filter(|word| {
         // Where in a file it happened is not what happened.
         let before = std::mem::replace(&mut before, word);
         let is_place = PLACES
@@ -72,6 +83,10 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
     } else {
         failure.masked
     }
+}
+
+fn is_digits(word: &str) -> bool {
+    word.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 fn is_called(word: &str) -> bool {
@@ -216,6 +231,43 @@ fn without_times(text: &str) -> Cow<'_, str> {
     Cow::Owned(words.collect())
 }
 
+/// Longest ending of a file's name, in bytes.
+const ENDING_BYTES_MAX: usize = 6;
+
+/// An error's text without the lines and columns behind the names of files, which each edit moves: `a/BUILD.bazel:13:11: `,
+/// `src/a.ts(41,7): `.
+fn without_lines(text: &str) -> Cow<'_, str> {
+    let (mut kept, mut copied) = (String::new(), 0);
+    let is_sign = |sign: char| matches!(sign, ':' | '(');
+    for (at, _) in text.match_indices(is_sign) {
+        let behind = &text[at + 1..];
+        let rest =
+            behind.trim_start_matches(|sign: char| sign.is_ascii_digit() || ":,".contains(sign));
+        let is_number = behind.starts_with(|sign: char| sign.is_ascii_digit());
+        if at >= copied && is_number && ends_in_file(&text[..at]) {
+            kept.push_str(&text[copied..at]);
+            copied = text.len() - rest.len();
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    kept.push_str(&text[copied..]);
+    Cow::Owned(kept)
+}
+
+/// Whether a text ends in a file's name: a name, a point and a few letters or digits.
+fn ends_in_file(text: &str) -> bool {
+    let name = text.trim_end_matches(|sign: char| sign.is_ascii_alphanumeric());
+    let ending = &text[name.len()..];
+    let is_name = |sign: char| sign.is_alphanumeric() || sign == '_';
+    (1..=ENDING_BYTES_MAX).contains(&ending.len())
+        && ending.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        && name
+            .strip_suffix('.')
+            .is_some_and(|name| name.ends_with(is_name))
+}
+
 /// Units of time, as they stand behind a number, and those that may stand apart from it.
 const UNITS: [&str; 7] = ["ns", "us", "µs", "ms", "s", "m", "h"];
 const UNITS_APART: [&str; 7] = ["ms", "s", "sec", "secs", "second", "seconds", "minutes"];
@@ -281,7 +333,7 @@ pub(crate) fn tells_nothing(error: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{gist, without_durations, without_times};
+    use super::{gist, without_durations, without_lines, without_times};
     use crate::engine::event::Failure;
 
     /// Given errors that say when they were met, that is left out; places in files stay.
@@ -295,6 +347,34 @@ mod tests {
         ] {
             assert_eq!(without_times(text), rest);
         }
+    }
+
+    /// Given failures of a program, their lines in files are left out, and how much was warned of makes no other failure; numbers
+    /// behind other names stay.
+    #[test]
+    fn lines_in_files_are_left_out() {
+        for (text, rest) in [
+            ("a/BUILD.bazel:13:11: it failed", "a/BUILD.bazel it failed"),
+            ("src/é.ts(41,7): it failed", "src/é.ts): it failed"),
+            ("a.rs:7 and b.rs:9", "a.rs and b.rs"),
+            (
+                "status:404, 10.0.0.1:80, profile(4)",
+                "status:404, 10.0.0.1:80, profile(4)",
+            ),
+            ("v1.2:3, a.b, c.d:", "v1.2:3, a.b, c.d:"),
+        ] {
+            assert_eq!(without_lines(text), rest);
+        }
+        let broken = |warnings: &str, errors: &str| {
+            let failure = Failure {
+                text: format!("could not compile it: {errors} errors; {warnings} emitted").into(),
+                masked: 0,
+                transient: false,
+            };
+            gist(&failure, "{}")
+        };
+        assert_eq!(broken("4 warnings", "2"), broken("14 warnings", "2"));
+        assert_ne!(broken("4 warnings", "2"), broken("4 warnings", "3"));
     }
 
     /// Given what failed at a place, another place makes it no other failure, and another name does.

@@ -23,18 +23,18 @@
 //!
 //! # When it stays silent
 //! Errors that may pass by themselves (too many requests, time-outs) neither count with others nor end their count. An error
-//! without words, or one that only tells the exit code of a command, is the same one again where the output was recorded and is
-//! the same; where it was not recorded, nobody knows. One call more is needed where something was done in between, which may
-//! have mended the cause. Three times as many are needed of one command, the only one of its tool that fails, where something
-//! else was called in between and something was printed before the error that was not printed before. Tests of which some
-//! passed count for nothing where each run is of another thing, such as another version, and so does that something is not
-//! there, where each call names another id that a machine has made, or another item of a batch of which some are there, up to
-//! seven in a row, and what fails where a range is halved. Where each call is about the next number of a list (seed 1, 2, 3),
-//! eight must fail, unless the same words bring the next number each time. A failure of a file counts for nothing where
-//! other ones are changed, each once, as long as it is no test. A new result of the tool starts the count anew, and so does a
-//! call that works when it is tried again, unless nothing else is done, or one that went well with another thing in the same
-//! form, as of a batch in which every third item fails; the calls of one model answer count once. Where each failure is that of
-//! another step, which was taken back in the same way each time, seven must fail.
+//! without words, or one that only tells the exit code of a command, is the same one again where the output was recorded and is the
+//! same; where it was not recorded, nobody knows. One call more is needed where something was done in between, which may have
+//! mended the cause. Three times as many are needed of one command, the only one of its tool that fails, with an error of one line,
+//! where something else was called in between and something was printed before the error that was not printed before. Tests of
+//! which some passed count for nothing where each run is of another thing, such as another version, and so does that something is
+//! not there, where each call names another id that a machine has made, or another item of a batch of which some are there, up to
+//! seven in a row, and what fails where a range is halved. Where each call is about the next number of a list (seed 1, 2, 3), eight
+//! must fail, unless the same words bring the next number each time. A failure of a file counts for nothing where other ones are
+//! changed, each once, as long as it is no test. A new result of the tool starts the count anew, and so does a call that works when
+//! it is tried again, unless nothing else is done, or one that went well with another thing in the same form, as of a batch in
+//! which every third item fails; the calls of one model answer count once. Where each failure is that of another step, which was
+//! taken back in the same way each time, seven must fail.
 
 use crate::engine::event::{Failure, Manner, Value};
 use crate::engine::fold::batch::are_of_one_form;
@@ -278,7 +278,8 @@ fn observe_tool(
 }
 
 /// Whether a program that alone fails printed something before it failed that it had not printed before, as it does where
-/// somebody looks for the cause: what it printed is longer than the error and not known, and it was not the newest call.
+/// somebody looks for the cause: what it printed is longer than the error and not known, and it was not the newest call. The
+/// error is one line then, as that of a traceback is: what builds print beside an error of theirs is another each time anyway.
 fn prints_anew(fold: &Fold, judged: &Judged<'_>, failure: &Failure) -> bool {
     let is_new = |printed: &Value| {
         printed.bytes as usize > failure.text.len()
@@ -287,7 +288,8 @@ fn prints_anew(fold: &Fold, judged: &Judged<'_>, failure: &Failure) -> bool {
     // Who looks for a cause changes something in between.
     let is_known = judged.call.input.value().is_some();
     let newest = fold.recent.iter().next_back();
-    if is_known && newest.is_some_and(|mark| mark.key() == judged.key) {
+    let is_of_build = judged.call.traits.command.is_none() || failure.text.contains('\n');
+    if is_of_build || (is_known && newest.is_some_and(|mark| mark.key() == judged.key)) {
         return false;
     }
     let fails = |mark: &&CallMark| mark.outcome == Outcome::Failed;

@@ -14,7 +14,7 @@ use super::echo::{without_echo, without_given_lines};
 use super::failing::{complaint, crashes, traceback, walls};
 use super::receipts::without_error_ids;
 use super::sample::cut;
-use super::{places, redact};
+use super::{attempts, mask, places, redact};
 
 /// Longest error that is read as a whole. Of a longer one the beginning and the end are: each number in it is looked at for what it
 /// tells, and one span may hold a megabyte of them.
@@ -51,7 +51,12 @@ pub(crate) fn failure_of_call(text: &str, arguments: &str) -> Failure {
     };
     let given = if is_cut { arguments } else { "" };
     let known_by = without_error_ids(known_by);
-    reader.whole_text(&without_echo(&known_by, &Arguments::of(given)));
+    let known_by = without_echo(&known_by, &Arguments::of(given));
+    if is_cut {
+        reader.whole_text(&attempts::left_out(mask::text(&known_by)));
+    } else {
+        reader.whole_text(&known_by);
+    }
     Failure {
         text: cut(&redact::text(head), ERROR_BYTES_MAX).into(),
         masked: reader.told().masked,

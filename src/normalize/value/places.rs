@@ -38,7 +38,7 @@ pub(super) fn without_places(text: &str) -> Cow<'_, str> {
             || is_size(rest)
             || is_bracketed(before, rest)
             || is_of_log(before, rest)
-            || is_temporary(before);
+            || (is_temporary(before) && !is_in_id(before, &text[start..end], rest));
         if is_place {
             clean.push_str(&text[copied..start]);
             copied = end;
@@ -121,7 +121,8 @@ fn is_margin(before: &str, behind: &str) -> bool {
         let rest = column.trim_start_matches(is_digit);
         rest.len() < column.len() && rest.starts_with(' ')
     };
-    let is_shown = || behind.trim_start_matches(' ').starts_with('|') || is_marked_below(behind);
+    let is_shown =
+        || behind.trim_start_matches(' ').starts_with(['|', '│']) || is_marked_below(behind);
     (begins_line(line_before) && (is_shown() || has_column()))
         || (is_seconds(behind) && follows_step(before))
 }
@@ -202,6 +203,18 @@ fn is_temporary(before: &str) -> bool {
         .any(|directory| path.starts_with(directory))
 }
 
+/// Whether digits are a part of a word that is long enough to be an id, which is masked as a whole: without them, its letters would
+/// be left.
+fn is_in_id(before: &str, digits: &str, behind: &str) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+    let behind = behind.bytes().take(ID_BYTES_MIN).take_while(is_part);
+    let before = before.bytes().rev().take(ID_BYTES_MIN).take_while(is_part);
+    before.count() + digits.len() + behind.count() >= ID_BYTES_MIN
+}
+
+/// Shortest such word.
+const ID_BYTES_MIN: usize = 16;
+
 /// Where systems keep temporary files.
 const TEMPORARY: [&[u8]; 3] = [b"/tmp/", b"/var/tmp/", b"/var/folders/"];
 
@@ -261,6 +274,10 @@ mod tests {
             "open('/tmp/pytest-of-ann/pytest-/test_a') failed",
         );
         check(
+            "error: unknown variable\n12 │ #show: a\n",
+            "error: unknown variable\n │ #show: a\n",
+        );
+        check(
             "process 2113 has 21.22 GiB, 863 MiB are asked for",
             "process  has . GiB,  MiB are asked for",
         );
@@ -306,6 +323,7 @@ mod tests {
             "profile:4",
             "a[1:57] is empty",
             "see [12]",
+            "see /tmp/run/9F0C2A11-77D1-4E0B-9A52-0C1F6F2F9D11.log",
             "the WARN 4 is --- not one",
             "version 1.2: not found",
             "",

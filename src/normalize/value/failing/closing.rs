@@ -69,17 +69,16 @@ pub(super) fn closes_with_failure(text: &str) -> bool {
     let begins = |words: &&str| begins_ignoring_case(last, words);
     let last = lines.next().map(|_| last);
     ALONE.iter().any(begins)
-        || last
-            .is_some_and(|last| begins_closing(last) || closes_job(last) || closes_tex(text, last))
+        || last.is_some_and(|last| begins_closing(last) || closes_job(last) || closes_tex(text))
 }
 
-/// How TeX's last line begins, and those with which it says before what was wrong.
+/// How TeX's last line begins, behind which who runs it may say more, and those with which it says before what was wrong.
 const TEX_ENDS: [&str; 2] = ["Transcript written on ", "No pages of output"];
 const TEX_ERROR: &str = "! ";
 
-/// Whether a last line is TeX's, and one near it tells of an error.
-fn closes_tex(text: &str, last: &str) -> bool {
-    TEX_ENDS.iter().any(|end| last.starts_with(end))
+/// Whether TeX's last line is near the end, and one near it tells of an error.
+fn closes_tex(text: &str) -> bool {
+    last_lines(text).any(|line| TEX_ENDS.iter().any(|end| line.starts_with(end)))
         && last_lines(text).any(|line| line.starts_with(TEX_ERROR))
 }
 
@@ -156,6 +155,7 @@ mod tests {
             "INFO - Task exited with return code 1",
             "(exit status: 2)",
             "! Undefined control sequence.\nl.82 a\nNo pages of output.",
+            "! Missing $ inserted.\nTranscript written on a.log.\nLatexmk: All done",
         ] {
             assert!(closes_with_failure(&format!("made\n{last}")), "{last}");
         }
