@@ -36,12 +36,24 @@ const BEGINNINGS: [&str; 5] = [
 
 /// Whether a text is an error by the form of its first line.
 pub(super) fn is_error_by_form(text: &str, line: &str) -> bool {
+    // Within JSON text, the end of a line is two signs.
+    let line = line.split("\\n").next().unwrap_or(line);
     text.len() <= TEXT_BYTES_MAX
-        && (names_kind(line) || begins_with_number(line) || tells_state(line) || is_thrown(line))
+        && (is_heading(text, line)
+            || names_kind(line)
+            || begins_with_number(line)
+            || tells_state(line)
+            || is_thrown(line))
 }
 
-/// `PHP Fatal error:  Uncaught …`, `Parse error near line 1: …`, `Error in lm(y ~ x) : …`: a few words with one for an error among
-/// them, and behind the colon a word and no number, as a measured error has.
+/// Whether a line has nothing but the word for an error, as the heading of what follows: `### Error`.
+fn is_heading(text: &str, line: &str) -> bool {
+    let word = line.trim_matches(|sign: char| "#*: ".contains(sign));
+    line.len() < text.len() && ERRORS.iter().any(|error| word.eq_ignore_ascii_case(error))
+}
+
+/// `PHP Fatal error:  Uncaught …`, `Parse error near line 1: …`, `Error in lm(y) : …`: a few words with one for an error, and
+/// behind the colon a word and no number, as a measured error has.
 fn names_kind(line: &str) -> bool {
     let Some((kind, what)) = line.split_once(':') else {
         return false;
@@ -91,7 +103,7 @@ fn tells_state(line: &str) -> bool {
     state.len() < behind.len() && signs.count() == "42P01".len() && !state.starts_with("00")
 }
 
-/// `thread 'main' panicked at …`, `** (KeyError) …` of Elixir, `Code: 60. DB::Exception: …`, `Query … failed: line 1:15: …`.
+/// `thread 'main' panicked at …`, `** (KeyError) …` of Elixir, `Code: 60. DB::Exception: …`, `Query 9 failed: line 1: …`.
 fn is_thrown(line: &str) -> bool {
     let is_of_query = || line.starts_with("Query ") && line.contains(" failed: ");
     BEGINNINGS
@@ -134,6 +146,8 @@ mod tests {
             "*** Exception: Prelude.head: empty list",
             "thread 'main' panicked at src/main.rs:2:5:\nboom",
             "panic: runtime error: index out of range",
+            "### Error\nTimeoutError: locator.click: Timeout 5000ms exceeded.",
+            "### Error\\nTimeoutError: locator.click: Timeout 5000ms exceeded.",
             "(error) WRONGTYPE Operation against a key",
         ] {
             assert!(is_error(error), "{error}");
@@ -154,6 +168,8 @@ mod tests {
             "Error handling: a guide",
             "Errors: none",
             "It was an error",
+            "Error",
+            "### Errors\nnone",
             "2026-11-18 ERROR: disk full",
             "SQLSTATE: 00000",
             "SQLSTATE values are listed here",
