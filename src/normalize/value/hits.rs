@@ -42,15 +42,22 @@ pub(super) struct Hits {
     pub(super) items: Box<[u16]>,
 }
 
-/// The hits in a result, which is JSON text, of a call with these arguments; `None` where nothing was searched for, or the result
-/// is no text of several lines that say something.
+/// The hits in a result, which is JSON text or the text within a block, of a call with these arguments; `None` where nothing was
+/// searched for, or the result is no text of several lines that say something.
 pub(super) fn hits(json: &str, arguments: &Arguments<'_>) -> Option<Hits> {
     if json.len() > READ_BYTES_MAX || json.starts_with('{') || !arguments.is_question() {
         return None;
     }
-    LINE_END.find(json.as_bytes())?;
+    let has_lines = if json.starts_with('"') {
+        LINE_END.find(json.as_bytes()).is_some()
+    } else {
+        json.contains('\n')
+    };
+    if !has_lines {
+        return None;
+    }
     let text = unquote(json);
-    if ["{", "[{", "[\"", "[["]
+    if ["{", "[{", "[\"", "[[", "[\n"]
         .iter()
         .any(|begin| text.starts_with(begin))
     {
@@ -158,6 +165,12 @@ mod tests {
         assert_eq!(masked("Opening hours of all shops\nand no more"), None);
         let text = "Opening hours of all shops\nGift cards and how to use them\nHow long ships take to come";
         assert!(masked(text).is_some());
+        let within = |text: &str| hits(text, ASKED).map(|hits| hits.masked);
+        assert_eq!(within(text), masked(text));
+        assert_eq!(
+            within("[\n  \"Opening hours\",\n  \"Gift cards\",\n  \"Ships\"\n]"),
+            None
+        );
         assert!(hits(&format!("{text:?}"), r#"{"path":"a"}"#).is_none());
         assert!(hits(r#"{"a":1}"#, ASKED).is_none());
         assert!(hits(&format!("{:?}", r#"{"a":1}"#), ASKED).is_none());
