@@ -29,6 +29,7 @@ mod stations;
 mod terminals;
 mod trades;
 mod trials;
+mod workshops;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -67,6 +68,7 @@ fn all_loops() -> Vec<loops::Loop> {
         remarks::LOOPS,
         trials::LOOPS,
         offices::LOOPS,
+        workshops::LOOPS,
     ]
     .concat()
 }
@@ -96,6 +98,7 @@ fn all_work() -> Vec<lookalikes::Work> {
         remarks::WORK,
         trials::WORK,
         offices::WORK,
+        workshops::WORK,
     ]
     .concat()
 }
