@@ -120,7 +120,7 @@ pub(super) fn is_volatile_key(key: &str) -> bool {
         "pid" | "ts" | "timestamp" | "uptime" | "uptime_seconds" | "uptimeSeconds"
         | "request_id" | "requestId" | "trace_id" | "traceId" | "span_id" | "spanId" | "took"
         | "resourceVersion" => true,
-        _ if key.ends_with("uration") => true,
+        _ if key.ends_with("duration") || key.ends_with("Duration") => true,
         _ => may_be_volatile(key) && VOLATILE_KEYS.iter().any(|begin| begins_name(key, begin)),
     }
 }
@@ -514,7 +514,17 @@ mod tests {
             assert!(is_volatile_key(&format!("{name}_of_it")), "{name}");
         }
         assert!(is_volatile_key("leg_duration") && is_volatile_key("testDuration"));
-        for name in ["", "d", "du", "tag", "price", "result", "timeout", "query"] {
+        for name in [
+            "",
+            "d",
+            "du",
+            "tag",
+            "price",
+            "result",
+            "timeout",
+            "query",
+            "configuration",
+        ] {
             assert!(!is_volatile_key(name), "{name}");
         }
     }
