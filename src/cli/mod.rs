@@ -79,7 +79,7 @@ Examples:
   eddy                            start; it says where agents are to send
   eddy --config eddy.yaml         with exporters and thresholds of your own
   eddy tail                       follow warnings from another terminal
-  eddy check t.jsonl --fail-below 81
+  eddy check t.jsonl --fail-below 80
                                   fail a build whose agent went in circles
 ";
 
@@ -168,7 +168,7 @@ off (`files_cut_off`).
 Examples:
   eddy check trace.jsonl
   eddy check spans.otlp.binpb logs.logs.otlp.binpb --json
-  eddy check trace.jsonl --fail-below 81   exit code 3 if a run scores less
+  eddy check trace.jsonl --fail-below 80   exit code 3 unless all are healthy
   grep conv-8812 trace.jsonl | eddy check -")]
     Check(check::CheckArgs),
     /// Measure a profile on runs that people have labelled

@@ -19,6 +19,7 @@ use super::failure::{Failure, answer, answer_json, read_or_not, remark};
 use crate::config;
 use crate::engine::RunState;
 use crate::engine::event::Text;
+use crate::engine::health::{HEALTHY_FROM, WARNING_FROM};
 use crate::engine::policy::Policy;
 use crate::engine::view::Status;
 use crate::json::RunJson;
@@ -45,8 +46,8 @@ pub(super) struct CheckArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     config: ConfigArgs,
-    /// Exit with code 3 if any run scores less than N, 0 to 100, or is blind, and with 1 if there is no run, or not all could be
-    /// read; with 81, no open loop passes
+    /// Exit with code 3 if any run scores less than N, 0 to 100, is called worse than a run of that score, or is blind, and with 1
+    /// if there is no run, or not all could be read; with 80, only healthy runs pass
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=100))]
     fail_below: Option<u32>,
     /// Show every run that has warnings or is blind, not the first ten alone
@@ -178,7 +179,7 @@ fn judge(args: &CheckArgs, runs: &[RunJson], unread: Option<String>) -> Result<(
                 .to_owned(),
         ));
     }
-    let low: Vec<&RunJson> = runs.iter().filter(|run| run.score < least).collect();
+    let low: Vec<&RunJson> = runs.iter().filter(|run| is_below(run, least)).collect();
     let Some(worst) = low.iter().min_by_key(|run| run.score) else {
         see(runs)?;
         let failed = |unread| {
@@ -189,16 +190,26 @@ fn judge(args: &CheckArgs, runs: &[RunJson], unread: Option<String>) -> Result<(
         return unread.map_or(Ok(()), |unread| Err(failed(unread)));
     };
     let runs = if low.len() == 1 {
-        "1 run scores".to_owned()
+        "1 run is".to_owned()
     } else {
-        format!("{} runs score", low.len())
+        format!("{} runs are", low.len())
     };
     let worst = format!(
-        "the lowest is {} with {}",
+        "the lowest is {}, {} with {}",
         clean(&worst.run_id),
+        worst.status.replace('_', " "),
         worst.score
     );
     Err(Failure::Unhealthy(format!("{runs} below {least}; {worst}")))
+}
+
+/// Whether a run scores less, or is called worse than a run of that score is at best: an open warning may cost so little that the
+/// score alone would let its run pass.
+fn is_below(run: &RunJson, least: u32) -> bool {
+    let is_called = |status: Status| run.status == status.name();
+    run.score < least
+        || (least >= HEALTHY_FROM && is_called(Status::Warning))
+        || (least >= WARNING_FROM && is_called(Status::LikelyStuck))
 }
 
 /// A score says nothing of a run of which the tool calls cannot be seen: it is no reason to let a build pass.
@@ -283,6 +294,22 @@ mod tests {
         judge(&args, &runs, None).unwrap();
         args.fail_below = Some(80);
         assert_eq!(judge(&args, &runs, None).unwrap_err().code(), 3);
+    }
+
+    /// Given a loop that costs so little that its score is one of healthy runs, it fails the bar of these, and no lower one.
+    #[test]
+    fn a_loop_that_costs_little_fails_the_check() {
+        let mut args = args(&["recorded/langgraph-openinference-handoff.otlp.binpb"]);
+        let runs = runs(&args);
+        assert_eq!((runs[0].status.as_str(), runs[0].score), ("warning", 80));
+        for (least, fails) in [(79, false), (80, true), (81, true)] {
+            args.fail_below = Some(least);
+            let failure = judge(&args, &runs, None).err();
+            assert_eq!(failure.is_some(), fails, "{least}");
+        }
+        let mut run = runs[0].clone();
+        run.status = "likely_stuck".to_owned();
+        assert!(is_below(&run, 50) && !is_below(&run, 49));
     }
 
     /// Given telemetry of which some could not be read, a build that asks for a score does not pass, with the code of a run that
