@@ -135,11 +135,8 @@ fn same_results<'m>(
     let mut of_tool = recent.of_tool(judged.tool_hash);
     of_tool.find(|mark| mark.key() != judged.key)?;
     let mut in_other_words = recent.of_other_shape(judged.tool_hash, judged.shape);
-    let items = judged
-        .call
-        .output
-        .value()
-        .map_or(0, |value| value.items.len());
+    let output = judged.call.output.value();
+    let items = output.map_or(0, |value| value.items.len());
     let is_long = has_bytes(judged, LONG_BYTES_MIN) || items >= LISTED_MIN;
     let in_numbers_alone = in_other_words.next().is_none();
     let is_told = has_bytes(judged, ACKNOWLEDGEMENT_BYTES_MAX + 1);
@@ -147,28 +144,7 @@ fn same_results<'m>(
     if in_numbers_alone && !is_long && !pages && !says_amount(sample) {
         return None;
     }
-    let (mut same, mut others) = (Vec::<&CallMark>::with_capacity(RECENT_CALLS_MAX), 0);
-    let has_numbers_aside = has_numbers_aside(judged);
-    let newest = recent.compared(trend).take(window.saturating_sub(1));
-    for (mark, differs_in_numbers) in newest.filter(|(mark, _)| mark.tool == judged.tool_hash) {
-        // Other numbers for other numbers are what was asked.
-        let is_answer = || {
-            mark.result() != judged.result
-                && relation(&mark.sample, sample) == Relation::Numbered
-                && !differ_in_amount(&mark.sample, sample)
-        };
-        let is_same = gave_the_same(mark, judged)
-            || (differs_in_numbers && has_numbers_aside && !is_answer());
-        let is_same = is_same && mark.outcome != Outcome::Failed;
-        if !is_same && mark.outcome == Outcome::Fresh {
-            break;
-        }
-        if !is_same || mark.key().is_none() {
-            others += usize::from(mark.outcome == Outcome::Stale);
-        } else if mark.round != judged.round && same.iter().all(|one| one.round != mark.round) {
-            same.push(mark);
-        }
-    }
+    let (same, others) = gave_alike(recent, judged, sample, window);
     if same.len() < enough {
         return None;
     }
@@ -196,6 +172,40 @@ fn same_results<'m>(
     wordings.sort_unstable();
     wordings.dedup();
     (same.len() >= enough.max(others) && wordings.len() >= WORDINGS_MIN).then_some(same)
+}
+
+/// The calls of the tool among the newest ones that got this result, each round once, back to where it gave something else that
+/// was new, and how many of the tool in between gave something else that was known.
+fn gave_alike<'m>(
+    recent: &'m Recent,
+    judged: &Judged<'_>,
+    sample: &str,
+    window: usize,
+) -> (Vec<&'m CallMark>, usize) {
+    let (mut same, mut others) = (Vec::<&CallMark>::with_capacity(RECENT_CALLS_MAX), 0);
+    let has_numbers_aside = has_numbers_aside(judged);
+    let newest = recent.compared(judged.trend.as_deref());
+    let newest = newest.take(window.saturating_sub(1));
+    for (mark, differs_in_numbers) in newest.filter(|(mark, _)| mark.tool == judged.tool_hash) {
+        // Other numbers for other numbers are what was asked.
+        let is_answer = || {
+            mark.result() != judged.result
+                && relation(&mark.sample, sample) == Relation::Numbered
+                && !differ_in_amount(&mark.sample, sample)
+        };
+        let is_same = gave_the_same(mark, judged)
+            || (differs_in_numbers && has_numbers_aside && !is_answer());
+        let is_same = is_same && mark.outcome != Outcome::Failed;
+        if !is_same && mark.outcome == Outcome::Fresh {
+            break;
+        }
+        if !is_same || mark.key().is_none() {
+            others += usize::from(mark.outcome == Outcome::Stale);
+        } else if mark.round != judged.round && same.iter().all(|one| one.round != mark.round) {
+            same.push(mark);
+        }
+    }
+    (same, others)
 }
 
 /// Whether questions without a word in common brought another number each: that is what was asked.
