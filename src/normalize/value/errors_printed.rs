@@ -5,7 +5,7 @@
 //! was changed in between.
 
 use super::super::shell;
-use super::failing::{reads_as_failure, without_way};
+use super::failing::{reads_as_failure, says_no_error, without_way};
 use super::wide::trimmed;
 use super::{Arguments, Value, hash, mask, unquote};
 
@@ -53,7 +53,8 @@ pub(super) fn judged(value: Value, json: &str, arguments: &Arguments<'_>) -> Val
         return value;
     };
     let printed = unquote(json);
-    if shell::only_looks(command) || !speaks_of_error(&printed) || reads_as_failure(&printed) {
+    let speaks = speaks_of_error(&printed) && !says_no_error(&printed);
+    if shell::only_looks(command) || !speaks || reads_as_failure(&printed) {
         return value;
     }
     Value {

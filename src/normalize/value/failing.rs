@@ -39,7 +39,7 @@ use self::services::{error_of_service, fault_in_xml};
 use super::wide::trimmed_start;
 use super::{failure, failure_of_call, items, member, unquote};
 
-pub(in crate::normalize) use self::text::reads_as_failure;
+pub(in crate::normalize) use self::text::{reads_as_failure, says_no_error};
 pub(in crate::normalize) use self::traceback::{is_bracketed, without_way};
 
 /// The failure that only the result tells of, in its envelope or within.

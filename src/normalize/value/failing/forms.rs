@@ -4,6 +4,7 @@
 //! can be known, but they have few forms. Only the first line counts, and of a longer text it may be about errors.
 
 use super::super::wide::begins_ignoring_case;
+use super::remark::tells_error;
 
 /// Longest text that is nothing but an error with what belongs to it.
 const TEXT_BYTES_MAX: usize = 1_024;
@@ -53,13 +54,15 @@ fn is_heading(text: &str, line: &str) -> bool {
 }
 
 /// `PHP Fatal error:  Uncaught …`, `Parse error near line 1: …`, `Error in lm(y) : …`: a few words with one for an error, and
-/// behind the colon a word and no number, as a measured error has.
+/// behind the colon a word, not that there was none, and no number, as a measured error has.
 fn names_kind(line: &str) -> bool {
     let Some((kind, what)) = line.split_once(':') else {
         return false;
     };
     let says = |sign: char| sign.is_alphabetic() || matches!(sign, '\'' | '"' | '`' | '[');
-    if kind.len() > KIND_BYTES_MAX || !what.trim_start().starts_with(says) {
+    let what = what.trim();
+    let tells = what.starts_with(says) && tells_error(what.trim_end_matches('.'));
+    if kind.len() > KIND_BYTES_MAX || !tells {
         return false;
     }
     let is_one_of = |known: &[&str], word: &str| {
@@ -163,6 +166,9 @@ mod tests {
             "Margin of error: three points",
             "Last error: none",
             "No error: all is well",
+            "Compile error: none",
+            "Exception: n/a",
+            "Sync error: OK.",
             "Error: 7",
             "A long tale of one small error: how it came about",
             "Error handling: a guide",

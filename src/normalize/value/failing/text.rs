@@ -11,6 +11,7 @@ use super::closing::closes_with_failure;
 use super::complaint::{complains, is_failed_at_length, is_turned_away};
 use super::crashes::{stops_tex, thrown_in_node};
 use super::forms::is_error_by_form;
+use super::remark::tells_error;
 use super::system::{begins_with_code, says_what_was_met, says_why};
 use super::traceback::{end_of_traceback, has_failed_form, names_exception};
 use super::walls::is_page_before_another;
@@ -102,6 +103,9 @@ pub(in crate::normalize) fn reads_as_failure(text: &str) -> bool {
     if let Some(code) = text.strip_prefix("Process exited with code ") {
         return code.starts_with(|digit: char| matches!(digit, '1'..='9'));
     }
+    if says_no_error(text) {
+        return false;
+    }
     let start = cut(text, LOOKED_AT_BYTES_MAX);
     let line = start.lines().next().unwrap_or_default();
     let starts = |words: &str| begins_ignoring_case(line, words);
@@ -128,6 +132,25 @@ pub(in crate::normalize) fn reads_as_failure(text: &str) -> bool {
                 || LINE_BEGINNINGS
                     .iter()
                     .any(|words| starts(words) && !is_dated(&line[words.len()..]))))
+}
+
+/// Longest line that may say that there was no error.
+const NO_ERROR_BYTES_MAX: usize = 64;
+
+/// Whether a text says no more than that there was no error of a kind: `Compile error: none`. `KeyError: None` was one.
+pub(in crate::normalize) fn says_no_error(text: &str) -> bool {
+    let is_short = text.len() <= NO_ERROR_BYTES_MAX && !text.contains('\n');
+    let Some((of, told)) = text.rsplit_once(':').filter(|_| is_short) else {
+        return false;
+    };
+    let told = told.trim().trim_end_matches('.');
+    let kind = of.rsplit_once(' ');
+    let is_of_kind = kind.is_some_and(|(_, word)| {
+        ["error", "errors", "exception"]
+            .iter()
+            .any(|error| word.eq_ignore_ascii_case(error))
+    });
+    is_of_kind && !told.is_empty() && !tells_error(told)
 }
 
 /// A text without the sign or the box that some draw before it. It may still be JSON text, in which the ends of lines and such
@@ -232,6 +255,8 @@ mod tests {
             "apply_patch verification failed: Failed to find expected lines in /a.py:\nb",
             "<tool_use_error>File has not been read yet.</tool_use_error>",
             "ValueError: invalid literal",
+            "KeyError: None",
+            "Compile error: no such name",
             "java.io.IOException: closed",
             "Traceback (most recent call last):\n  File",
             "429 Too Many Requests",
@@ -286,6 +311,9 @@ mod tests {
             "404 Client Errors in a day",
             "500 Main Street",
             "Error handling: a guide",
+            "Compile error: none",
+            "Validation errors: None.",
+            "Last sync error: n/a",
             "Error logging in Rust: how it is done",
             "(see sqlite3.Error) and so on",
             "200303 (4 of 9): read",
