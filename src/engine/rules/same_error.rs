@@ -288,8 +288,8 @@ fn prints_anew(fold: &Fold, judged: &Judged<'_>, failure: &Failure) -> bool {
     // Who looks for a cause changes something in between.
     let is_known = judged.call.input.value().is_some();
     let newest = fold.recent.iter().next_back();
-    let is_of_build = judged.call.traits.command.is_none() || failure.text.contains('\n');
-    if is_of_build || (is_known && newest.is_some_and(|mark| mark.key() == judged.key)) {
+    let prints_anyway = judged.call.traits.command.is_none() || failure.text.contains('\n');
+    if prints_anyway || (is_known && newest.is_some_and(|mark| mark.key() == judged.key)) {
         return false;
     }
     let fails = |mark: &&CallMark| mark.outcome == Outcome::Failed;
