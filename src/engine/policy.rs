@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use super::event::SECOND_NS;
 use super::guard::policy::GuardPolicy;
 
 mod others;
@@ -62,6 +63,18 @@ pub struct Patience {
     pub pause_seconds: u64,
     /// How long an agent may wait for another result before its calls count.
     pub budget_seconds: u64,
+}
+
+impl Patience {
+    /// The pause in nanoseconds.
+    pub(crate) fn pause_ns(&self) -> u64 {
+        self.pause_seconds.saturating_mul(SECOND_NS)
+    }
+
+    /// The budget in nanoseconds.
+    pub(crate) fn budget_ns(&self) -> u64 {
+        self.budget_seconds.saturating_mul(SECOND_NS)
+    }
 }
 
 impl Policy {

@@ -13,14 +13,11 @@ use super::question::numbers::{differ_in_id, names_file, turns_pages};
 use super::question::things::asks_for_other_things;
 use super::question::windows::asks_since_later;
 use super::question::{Relation, asks_for_other_names, relation};
-use crate::engine::event::SECOND_NS;
+use crate::engine::policy::Patience;
 use crate::engine::tool_name;
 
 /// Blanks in a row, each for another page of a file, before one that is drawn in vain.
 const PAGES_BLANK_MIN: usize = 9;
-
-/// Shortest pause after which something new may have come, for who asks for what is new since the last time.
-const NEWS_PAUSE_NS: u64 = 25 * SECOND_NS;
 
 /// How many times as many blanks are needed where each is drawn by other names as where each is by other words.
 const NAMES: u32 = 2;
@@ -54,7 +51,7 @@ impl Fold {
     /// How a question that found nothing stands to those of the tool that found nothing lately. A phrase in the place of another is
     /// another question where something was done about the blank, such as to write it down, and so is a text that is handed over.
     /// Of a tool that looks for faults, a blank is what was hoped for.
-    pub(crate) fn blank_before(&self, judged: &Judged<'_>) -> Blank {
+    pub(crate) fn blank_before(&self, judged: &Judged<'_>, waiting: Option<&Patience>) -> Blank {
         if judged.outcome != Outcome::Empty || tool_name::looks_for_faults(judged.tool) {
             return Blank::Apart;
         }
@@ -69,7 +66,7 @@ impl Fold {
             let blank = match relation(&mark.sample, sample) {
                 Relation::Reworded => Blank::Again,
                 Relation::Numbered if turns_pages(&mark.sample, sample) => Blank::Again,
-                Relation::Numbered if self.counts_on(judged) => Blank::Again,
+                Relation::Numbered if self.counts_on(judged, waiting) => Blank::Again,
                 Relation::Rephrased if back >= since_deed || hands_over(judged) => Blank::Apart,
                 Relation::Rephrased if asks_for_other_names(&mark.sample, sample) => Blank::Named,
                 Relation::Rephrased if is_other(mark) => Blank::Named,
@@ -100,7 +97,7 @@ impl Fold {
     /// Whether the newest call of the tool drew a blank, and differs from this one in numbers alone, which are no ids. Of a file,
     /// each page is another thing, of which many in a row may lack what is looked for. Who asks after a pause for what is new since
     /// then counts nothing.
-    fn counts_on(&self, judged: &Judged<'_>) -> bool {
+    fn counts_on(&self, judged: &Judged<'_>, waiting: Option<&Patience>) -> bool {
         let sample = judged.call.input.sample();
         let least = if names_file(sample) {
             PAGES_BLANK_MIN
@@ -117,7 +114,8 @@ impl Fold {
         };
         let asks_for_news = |mark: &CallMark| {
             let pause_ns = judged.call.start_ns.saturating_sub(mark.start_ns);
-            pause_ns >= NEWS_PAUSE_NS && asks_since_later(&mark.sample, sample)
+            waiting.is_some_and(|waiting| pause_ns >= waiting.pause_ns())
+                && asks_since_later(&mark.sample, sample)
         };
         newest().count() == least
             && newest().zip(later).all(is_blank)

@@ -195,7 +195,7 @@ impl Waiting {
             } else {
                 1
             };
-            let budget_ns = settings.budget_seconds.saturating_mul(SECOND_NS) / patience;
+            let budget_ns = settings.budget_ns() / patience;
             self.patient = self.waited_ns <= budget_ns && !fold.is_settled(judged, pauses);
         }
         self
@@ -254,7 +254,7 @@ impl Fold {
         let back = judged.number.checked_sub(newest)?.checked_sub(1)? as usize;
         let mark = self.recent.iter().rev().nth(back)?;
         let gap_ns = judged.call.start_ns.saturating_sub(mark.start_ns);
-        let paused = gap_ns >= settings.pause_seconds.saturating_mul(SECOND_NS);
+        let paused = gap_ns >= settings.pause_ns();
         (paused && mark.key() == judged.key && judged.key.is_some()).then_some(mark)
     }
 
@@ -306,7 +306,7 @@ impl Fold {
     /// Whether no call was made for half of the time that waiting may take, since the same call before: who looks in every
     /// hour begins anew each time.
     fn rested(&self, judged: &Judged<'_>, since_ns: u64, settings: &Patience) -> bool {
-        let long_ns = settings.budget_seconds.saturating_mul(SECOND_NS) / 2;
+        let long_ns = settings.budget_ns() / 2;
         let mut later_ns = judged.call.start_ns;
         let starts = self.recent.iter().rev().map(|mark| mark.start_ns);
         starts
@@ -326,8 +326,7 @@ impl Fold {
             _ => totals.busy_ns,
         };
         let pause_ns = start_ns.saturating_sub(busy_ns);
-        let long =
-            |settings: &Patience| pause_ns >= settings.pause_seconds.saturating_mul(SECOND_NS);
+        let long = |settings: &Patience| pause_ns >= settings.pause_ns();
         // A pause is one of the run, and tells whatever comes after it.
         let waiting = policy.all().find_map(|policy| policy.waiting.as_ref());
         if totals.busy_ns > 0 && waiting.is_some_and(long) {

@@ -51,7 +51,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let found_before = policy.progress_aware && fold.found_lately(tool);
     let asked_before = fold.asked_before(judged);
     let blank = if policy.progress_aware && !asked_before {
-        fold.blank_before(judged)
+        fold.blank_before(judged, policy.waiting.as_ref())
     } else {
         Blank::Again
     };

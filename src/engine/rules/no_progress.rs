@@ -55,7 +55,7 @@ const RULE: Rule = Rule::NoProgress;
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.no_progress.as_ref()?;
     if policy.progress_aware {
-        return stands_still(fold, judged, settings);
+        return stands_still(fold, judged, policy, settings);
     }
     let tool = judged.tool_hash;
     let written_at = fold.totals.write_at;
@@ -73,7 +73,12 @@ fn once_more(judged: &Judged<'_>) -> u32 {
 }
 
 /// Whether calls of the tool bring nothing new any more.
-fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> Option<Finding> {
+fn stands_still(
+    fold: &mut Fold,
+    judged: &Judged<'_>,
+    policy: &Policy,
+    settings: &ToolCounts,
+) -> Option<Finding> {
     if judged.call.manner == Manner::Plans || fold.writes_anew(judged) {
         return merely_words(fold, judged, settings);
     }
@@ -99,7 +104,7 @@ fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
     let blank = if asked.before {
         Blank::Again
     } else {
-        fold.blank_before(judged)
+        fold.blank_before(judged, policy.waiting.as_ref())
     };
     // How often it is asked for is counted call by call: there may be several things to wait for.
     let may_move = judged.pending || judged.moves || judged.waiting.may_back_off;
