@@ -34,6 +34,12 @@ impl Worker {
         }
     }
 
+    /// Has all that is committed saved, batch by batch.
+    pub(super) fn sweep(&mut self) {
+        self.sweep_to = Some(self.position);
+        self.start_save();
+    }
+
     /// Starts to save the next batch of what is to be saved, unless one is under way.
     pub(super) fn start_save(&mut self) {
         let Some(sweep_to) = self.sweep_to.filter(|_| self.saving.is_none()) else {
@@ -53,7 +59,7 @@ impl Worker {
         self.saving = Some(tokio::spawn(async move { store.save_runs(runs).await }));
     }
 
-    /// Goes on when a batch is on disk.
+    /// A batch is on disk.
     pub(super) fn save_finished(
         &mut self,
         saved: Result<(), StoreError>,
@@ -61,7 +67,6 @@ impl Worker {
         saved?;
         self.residence.saved();
         self.tell_what_is_needed();
-        self.start_save();
         Ok(())
     }
 

@@ -134,6 +134,8 @@ impl Worker {
 
     async fn serve(&mut self) -> Result<(), StoreError> {
         loop {
+            // A sweep goes on batch by batch, whoever waited for the last one.
+            self.start_save();
             self.answer_waiting()?;
             if self.commit_at <= Instant::now() {
                 self.commit_pending().await?;
@@ -230,7 +232,6 @@ impl Worker {
         if self.next_sweep <= Instant::now() || self.residence.unsaved_len() >= UNSAVED_MAX {
             self.next_sweep = Instant::now() + self.shared.settings.save_every;
             self.sweep_to = Some(self.position);
-            self.start_save();
         }
         self.watchers.prune();
         self.tell_what_is_needed();
@@ -273,8 +274,7 @@ impl Worker {
             let left = self.residence.evict(most);
             self.shared.counters.runs_evicted.add(left);
             if self.residence.len() > most {
-                self.sweep_to = Some(u64::MAX);
-                self.start_save();
+                self.sweep();
                 if self.saving.is_none() {
                     // Those that could leave know more than what is committed; they leave after the next turn.
                     break;
@@ -296,8 +296,7 @@ impl Worker {
             self.take_turn(message).await?;
         }
         self.finish_save().await?;
-        self.sweep_to = Some(u64::MAX);
-        self.start_save();
+        self.sweep();
         while self.saving.is_some() {
             self.finish_save().await?;
             self.start_save();

@@ -95,6 +95,29 @@ async fn many_runs_move_some_at_a_time() {
     assert_eq!(shards.run_count(), 2);
 }
 
+/// Given runs of which the first are being saved when one of all is named, the others are saved without waiting for the next time.
+#[tokio::test(start_paused = true)]
+async fn saving_goes_on_behind_a_move() {
+    const TRACES: u16 = 500;
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let (shards, mut hand) = start_by_hand(dir.path(), one_shard()).await;
+    let trace = |number: u16| TraceId((u128::from(number) + 1).to_be_bytes());
+    let begun = (0..TRACES).flat_map(|of| calls(trace(of), None, 0..1));
+    working(&mut hand, submit(&shards, begun.collect())).await;
+    let saved = || shards.store().counters().runs_saved;
+    assert_eq!(saved(), 0);
+    tokio::time::advance(one_shard().save_every + SECOND).await;
+    wait_often().await;
+    let naming = submit(&shards, calls(trace(0), Some("r"), 1..2));
+    working(&mut hand, naming).await;
+    for _ in 0..20 {
+        wait_often().await;
+        hand.work();
+    }
+    assert!(saved() >= u64::from(TRACES) - 1, "{}", saved());
+}
+
 /// Given more traces than are remembered, in one request or in those that wait for a disk, or were refused meanwhile, a trace
 /// goes on in the run that it was said to belong to, though that is not committed yet; committed, it is not held apart any more.
 #[tokio::test(start_paused = true)]
