@@ -9,7 +9,9 @@
 //! Streams have permits of their own ([`Settings::streams_max`]) once they have begun. What has arrived of questions that are not
 //! all there is bounded, too ([`Settings::arriving_bytes_max`]); of a session of the guard, and of a reflection, each question
 //! counts by itself.
-//! Whether Eddy is alive and ready is told in any case; over gRPC, which anybody may ask, too, there are other permits for that.
+//! Who shows no token that is known, where there are tokens, has other permits than all others, and other room for what arrives:
+//! he is refused, or shown the page, and must not keep those from asking who may. They are also those of health over gRPC, which
+//! anybody may ask. Whether Eddy is alive and ready is told over HTTP in any case.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,13 +32,14 @@ use tokio::time::Sleep;
 
 use super::Settings;
 use super::error::{busy, failure};
-use crate::listener::{Peer, Soon, discard, is_grpc};
+use super::gate::look;
+use crate::listener::{Peer, Soon, Tokens, discard, is_grpc};
 use crate::telemetry::Counter;
 
 /// What is answered however many ask, with a token or without.
 pub(super) const ALWAYS: [&str; 2] = ["/healthz", "/readyz"];
 
-/// What anybody may ask and watch over gRPC: with permits of their own, so that nobody without a token takes those of others.
+/// What anybody may ask and watch over gRPC.
 const CHECK: &str = "/grpc.health.v1.Health/Check";
 const WATCH: &str = "/grpc.health.v1.Health/Watch";
 pub(super) const HEALTH: [&str; 2] = [CHECK, WATCH];
@@ -100,11 +103,13 @@ pub struct Refused {
 pub(super) struct Admission {
     questions: Arc<Semaphore>,
     pages: Arc<Semaphore>,
-    checks: Arc<Semaphore>,
+    /// Of who shows no token, and of checks of health.
+    anonymous: Arc<Semaphore>,
     watches: Arc<Semaphore>,
     arriving: Arc<AtomicUsize>,
-    /// The same of checks and watches of health.
-    health_arriving: Arc<AtomicUsize>,
+    /// The same of who shows no token, and of checks and watches of health.
+    anonymous_arriving: Arc<AtomicUsize>,
+    tokens: Tokens,
     arriving_bytes_max: usize,
     arrival_max: Duration,
 }
@@ -113,14 +118,15 @@ pub(super) struct Admission {
 type Permit = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
 
 impl Admission {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings, tokens: Tokens) -> Self {
         Self {
             questions: Arc::new(Semaphore::new(settings.questions_max)),
             pages: Arc::new(Semaphore::new(settings.pages_max)),
-            checks: Arc::new(Semaphore::new(settings.questions_max)),
+            anonymous: Arc::new(Semaphore::new(settings.questions_max)),
             watches: Arc::new(Semaphore::new(settings.streams_max)),
             arriving: Arc::default(),
-            health_arriving: Arc::default(),
+            anonymous_arriving: Arc::default(),
+            tokens,
             arriving_bytes_max: settings.arriving_bytes_max,
             arrival_max: settings.arrival_max,
         }
@@ -134,7 +140,8 @@ impl Admission {
         }))
     }
 
-    async fn answer(&self, request: Request, next: Next) -> Response {
+    async fn answer(&self, mut request: Request, next: Next) -> Response {
+        let is_known = look(&mut request, &self.tokens);
         let peer = Peer::of(&request);
         let path = request.uri().path();
         // Who has closed its side waits for the answer, but not for the next alert.
@@ -150,18 +157,18 @@ impl Admission {
             discard(request, self.arrival_max).await;
             return too_long();
         }
-        let Some(permit) = self.permit(path) else {
+        let Some(permit) = self.permit(path, is_known) else {
             let refused = no_permit(&request);
             discard(request, self.arrival_max).await;
             return refused;
         };
         let is_session = SESSIONS.contains(&path);
-        let is_health = HEALTH.contains(&path);
+        let is_anonymous = !is_known || HEALTH.contains(&path);
         let request = request.map(|body| {
             let mut body = Arriving::new(body, self, is_session);
             body.heard = (!is_stream).then(|| (peer, Arc::clone(&heard)));
-            if is_health {
-                body.all = Arc::clone(&self.health_arriving);
+            if is_anonymous {
+                body.all = Arc::clone(&self.anonymous_arriving);
             }
             Body::new(body)
         });
@@ -178,11 +185,12 @@ impl Admission {
         })
     }
 
-    fn permit(&self, path: &str) -> Option<Permit> {
+    fn permit(&self, path: &str, is_known: bool) -> Option<Permit> {
         let take = |permits: &Arc<Semaphore>| Arc::clone(permits).try_acquire_owned().ok();
         Some(match path {
-            CHECK => (take(&self.checks)?, None),
             WATCH => (take(&self.watches)?, None),
+            CHECK => (take(&self.anonymous)?, None),
+            _ if !is_known => (take(&self.anonymous)?, None),
             _ if PAGES.contains(&path) => (take(&self.questions)?, Some(take(&self.pages)?)),
             _ => (take(&self.questions)?, None),
         })
@@ -404,11 +412,12 @@ impl http_body::Body for HeldBody {
 #[cfg(test)]
 mod tests {
     use axum::routing::{get, post};
-    use futures_util::StreamExt;
+    use futures_util::{StreamExt, poll};
     use http_body_util::BodyExt;
     use tower::ServiceExt;
 
     use super::*;
+    use crate::listener::{Credential, Token};
 
     const PAGE_BYTES: usize = 100_000;
 
@@ -423,7 +432,7 @@ mod tests {
             pages_max: 1,
             ..Settings::default()
         };
-        Admission::new(&settings).around(routes)
+        Admission::new(&settings, Tokens::default()).around(routes)
     }
 
     async fn ask(routes: &Router, path: &str, body: Body) -> Response {
@@ -485,6 +494,43 @@ mod tests {
         }
         assert_eq!(status(&routes, "/v1/guard/check").await, 200);
     }
+
+    /// Given as many as may ask who show no token, and as much as may arrive of what they say, who shows one is answered.
+    #[tokio::test(start_paused = true)]
+    async fn who_shows_no_token_takes_no_places_of_others() {
+        const BYTES: usize = 100;
+        let routes = Router::new()
+            .route("/v1/guard/check", post(|body: Bytes| async { body }))
+            .route("/page.js", get(|| async { vec![b'x'; PAGE_BYTES] }));
+        let settings = Settings {
+            questions_max: 2,
+            arriving_bytes_max: BYTES,
+            ..Settings::default()
+        };
+        let credential = Credential::from(Token::Text("blue".into()));
+        let tokens = Tokens::read(&[credential]).expect("a token");
+        let routes = Admission::new(&settings, tokens).around(routes);
+        let ask = |token, body| {
+            let request = Request::post("/v1/guard/check").header("authorization", token);
+            let request = request.body(body).expect("a good request");
+            routes.clone().oneshot(request)
+        };
+        let most = || Bytes::from_static(&[b' '; BYTES]);
+        let held = futures_util::stream::iter([Ok::<_, BoxError>(most())]);
+        let held = Body::from_stream(held.chain(futures_util::stream::pending()));
+        let mut stuck = Box::pin(ask("Bearer red", held));
+        assert!(poll!(&mut stuck).is_pending());
+        let known = ask("Bearer blue", Body::from(most())).await;
+        assert_eq!(known.expect("an answer").status(), 200);
+        let page = Request::get("/page.js").body(Body::empty()).expect("good");
+        let page = routes.clone().oneshot(page).await.expect("an answer");
+        assert_eq!(page.status(), 200);
+        let unknown = ask("Bearer red", Body::empty()).await;
+        assert_eq!(unknown.expect("an answer").status(), 503);
+        let known = ask("Bearer blue", Body::empty()).await;
+        assert_eq!(known.expect("an answer").status(), 200);
+    }
+
     /// Given messages cut anywhere, what there is of one that is not finished is known.
     #[test]
     fn messages_are_told_apart() {
@@ -509,7 +555,7 @@ mod tests {
             arriving_bytes_max: 100,
             ..Settings::default()
         };
-        let admission = Admission::new(&settings);
+        let admission = Admission::new(&settings, Tokens::default());
         let arriving = |parts: &[&'static [u8]], is_session| {
             let parts: Vec<_> = parts
                 .iter()

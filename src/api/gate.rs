@@ -28,6 +28,19 @@ use super::error::failure;
 use super::page;
 use crate::listener::{DISCARD_MAX, Listener, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
 
+/// Whose token a request shows; nobody's if it shows none that is known.
+#[derive(Clone)]
+struct Shown(Option<Tenant>);
+
+/// Looks whose token a request shows, once for all who ask: it takes as long as comparing it with all tokens. False if it shows
+/// none that is known, where there are tokens.
+pub(super) fn look(request: &mut Request, tokens: &Tokens) -> bool {
+    let tenant = tokens.tenant(request.headers());
+    let is_known = tenant.is_some();
+    request.extensions_mut().insert(Shown(tenant));
+    is_known
+}
+
 /// Marks a request to an open path that shows no token that is known, where there are tokens.
 #[derive(Clone, Copy)]
 struct Anonymous;
@@ -68,7 +81,7 @@ pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, listener: &Listener) -> 
 /// Leads each request to the routes of the tenant that its token names.
 fn behind_tokens(routes: BTreeMap<Tenant, Router>, tokens: Tokens) -> Router {
     let lead = move |mut request: Request| {
-        let tenant = tenant_of(&mut request, &tokens);
+        let tenant = tenant_of(&mut request);
         let theirs = tenant.as_ref().and_then(|tenant| routes.get(tenant));
         let theirs = theirs.cloned();
         let is_stream = STREAMS.contains(&request.uri().path());
@@ -92,11 +105,11 @@ fn behind_tokens(routes: BTreeMap<Tenant, Router>, tokens: Tokens) -> Router {
 }
 
 /// Whose a request is: who shows no token is nobody in particular on the open paths, and nobody at all elsewhere.
-fn tenant_of(request: &mut Request, tokens: &Tokens) -> Option<Tenant> {
+fn tenant_of(request: &mut Request) -> Option<Tenant> {
     let path = request.uri().path();
     let mut open = [&ALWAYS[..], &HEALTH, &page::PATHS].into_iter().flatten();
     let is_open = open.any(|open| *open == path);
-    let tenant = tokens.tenant(request.headers());
+    let Shown(tenant) = request.extensions().get().cloned()?;
     if is_open && tenant.is_none() {
         request.extensions_mut().insert(Anonymous);
         return Some(Tenant::default());

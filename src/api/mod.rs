@@ -157,7 +157,7 @@ pub async fn serve(
         (tenant, http::add_routes(services, api, page))
     });
     let routes = gate::add(routes.collect(), &listener);
-    let routes = Admission::new(&settings).around(routes);
+    let routes = Admission::new(&settings, listener.tokens().clone()).around(routes);
     let (connections, watch) = listener.open();
     let serving = Server::builder()
         .accept_http1(true)
