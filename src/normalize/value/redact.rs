@@ -1247,10 +1247,49 @@ mod tests {
             "requirepass ",
             "AUTH a1 ",
             "secrets set A ",
+            "-u=",
+            "-u:",
+            "-u=a",
+            "`curl`-ux",
+            "`curl` -u x",
         ] {
             let long = part.repeat((1 << 18) / part.len());
             assert!(is_soon(|| drop(text(&long))), "{part}");
         }
+        let backslashes = format!("echo echo echo 1 {}", "\\".repeat(1 << 18));
+        assert!(is_soon(|| drop(text(&backslashes))));
+    }
+
+    /// Given a command that tells a secret, which goes on beyond what is looked at with letters of several bytes, or in a quote
+    /// that nothing closes, it is read to its end.
+    #[test]
+    fn long_arguments_are_read_whole() {
+        let letters = "é".repeat(200);
+        for command in [
+            "cd a-b; vault login",
+            "net user bob",
+            "redis-cli -h a AUTH",
+            "AUTH",
+            "requirepass",
+            "masterauth",
+            "htpasswd -nb bob",
+            "openssl passwd",
+            "mysqladmin password",
+            "fly secrets set A",
+            "ENV A_TOKEN",
+        ] {
+            for (before, behind) in [("a1", ""), ("'a1", ""), ("\"a1", "\""), ("\"a1", "\né")] {
+                let told = format!("{command} {before}{letters}{behind} 1 'b");
+                let _ = text(&told);
+            }
+        }
+        let token = format!("hvs2x{}", "aB3".repeat(150));
+        let told = format!("vault login {token} && ls");
+        check(&told, "vault login [redacted] && ls");
+        let told = format!("vault login '{token}' && ls");
+        check(&told, "vault login '[redacted]' && ls");
+        check("vault login 'hunter2 2", "vault login '[redacted]");
+        check("AUTH failed: 'bob", "AUTH failed: 'bob");
     }
 
     /// Given ordinary text, it stays as it is.

@@ -4,7 +4,7 @@
 use std::iter;
 use std::ops::Range;
 
-use super::extent::{Quote, end, quoted};
+use super::extent::{Quote, closed, end, quoted};
 use super::named::{of_netrc, words_before};
 use super::{names, skip, sql, token_length, word_length};
 
@@ -238,7 +238,7 @@ fn has_batch_flag(bytes: &[u8], from: usize) -> bool {
     words.any(|word| word.starts_with(b"-") && !word.starts_with(b"--") && word.contains(&b'b'))
 }
 
-/// How many arguments are looked at, and how far.
+/// How many arguments are looked at, and how far from the word before them they may begin.
 const ARGUMENTS_MAX: usize = 8;
 const ARGUMENT_BYTES_MAX: usize = 256;
 
@@ -247,28 +247,26 @@ fn plain(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
     arguments(bytes, from).filter(|word| !bytes[word.clone()].starts_with(b"-"))
 }
 
-/// The arguments of a command from a place on, without their quotes.
+/// The arguments of a command that begin near a place, without their quotes. Of a quote that nothing closes the text is one, too,
+/// and the last: it may have been cut off.
 fn arguments(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
-    let near = &bytes[..bytes.len().min(from + ARGUMENT_BYTES_MAX)];
-    let mut at = from;
+    let mut rest = Some(from);
     let next = move || {
-        let from = skip(near, at, b" \t");
-        if near
-            .get(from)
-            .is_none_or(|byte| b"\r\n;|&<>)\\".contains(byte))
-        {
+        let begin = skip(bytes, rest.take()?, b" \t");
+        let first = bytes.get(begin)?;
+        if begin - from >= ARGUMENT_BYTES_MAX || b"\r\n;|&<>)\\".contains(first) {
             return None;
         }
-        let Some(quote) = Quote::at(near, from) else {
-            let length = token_length(&near[from..]);
-            at = from + length;
-            return (length > 0).then_some(from..at);
+        let Some(quote) = Quote::at(bytes, begin) else {
+            let length = token_length(&bytes[begin..]);
+            rest = Some(begin + length);
+            return (length > 0).then_some(begin..begin + length);
         };
-        let value = quoted(near, from, quote)?;
-        at = value.end + quote.backslashes + 1;
-        (at <= near.len()).then_some(value)
+        let value = quoted(bytes, begin, quote)?;
+        rest = closed(bytes, value.end, quote);
+        Some(value)
     };
-    iter::from_fn(next).take(ARGUMENTS_MAX)
+    iter::from_fn(next).fuse().take(ARGUMENTS_MAX)
 }
 
 /// Where a command ends: with its line, unless that goes on, or at a sign that parts commands.
