@@ -13,6 +13,12 @@ const OF_SHELL: i64 = 124;
 /// What a program that looks says of how it is called, or of what it is given.
 const USAGE: [&str; 5] = ["Usage: ", "usage: ", "Try '", "       ", "parse error: "];
 
+/// Shells, which speak for programs that they cannot start.
+const SHELLS: [&str; 3] = ["bash", "sh", "zsh"];
+
+/// How many programs of a command are looked for among those that speak in what was printed.
+const PROGRAMS_MAX: usize = 16;
+
 /// Whether a command failed, from its exit code and what it printed. A search that finds nothing ends with 1 and prints
 /// nothing; that is an empty result.
 pub(in crate::normalize) fn failed(command: &str, exit_code: i64, printed: &str) -> bool {
@@ -39,11 +45,10 @@ fn is_answer_among(command: &str, code: i64, printed: &str) -> bool {
     if code > 1 {
         return false;
     }
+    let speakers: Vec<&str> = programs().take(PROGRAMS_MAX).chain(SHELLS).collect();
     let is_own = |line: &str| {
         let said_by = line.split_once(':').map_or("", |(name, _)| name.trim_end());
-        programs()
-            .chain(["bash", "sh", "zsh"])
-            .any(|name| name == shell::file_name(said_by))
+        speakers.contains(&shell::file_name(said_by))
             || USAGE.iter().any(|words| line.starts_with(words))
     };
     let mut lines = printed.lines().filter(|line| !line.trim().is_empty());
@@ -52,6 +57,8 @@ fn is_answer_among(command: &str, code: i64, printed: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::{failed, is_answer, is_answer_among};
 
     #[track_caller]
@@ -97,6 +104,15 @@ mod tests {
         ] {
             assert!(!is_answer(command, code, "a"), "{command}");
         }
+    }
+
+    /// Given many programs that all speak, each line is looked at once.
+    #[test]
+    fn many_remarks_do_not_take_long() {
+        let (command, printed) = ("ls;".repeat(30_000), "zsh: a\n".repeat(30_000));
+        let began = Instant::now();
+        assert!(!is_answer_among(&command, 1, &printed));
+        assert!(began.elapsed() < Duration::from_secs(5));
     }
 
     /// Given what was printed as a whole, there is an answer where a line is none that the program says of itself.

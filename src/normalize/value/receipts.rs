@@ -31,6 +31,9 @@ const DONE: [&str; 8] = [
     "ok", "success", "done", "accepted", "sent", "queued", "applied", "updated",
 ];
 
+/// How far before a part of an id its name is looked for, in bytes.
+const ID_BYTES_MAX: usize = 128;
+
 /// What stands before an id in an error that is JSON.
 const IDS: [&str; 3] = ["\"id\"", "_id\"", "Id\""];
 
@@ -51,14 +54,15 @@ pub(super) fn without_error_ids(text: Cow<'_, str>) -> Cow<'_, str> {
     if !text.starts_with('{') {
         return text;
     }
-    let is_id = |before: &str, word: &[u8]| {
+    let is_named = |before: &str| {
         // An id may have several parts: `job_ab12cd34_18f2c`.
         let is_of_id = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '-');
-        let begin = before.trim_end_matches(is_of_id);
+        let near = before.floor_char_boundary(before.len().saturating_sub(ID_BYTES_MAX));
+        let begin = before[near..].trim_end_matches(is_of_id);
         let name = begin.trim_end_matches([' ', '"']).strip_suffix(':');
-        is_token(word)
-            && name.is_some_and(|name| IDS.iter().any(|id| name.trim_end().ends_with(id)))
+        name.is_some_and(|name| IDS.iter().any(|id| name.trim_end().ends_with(id)))
     };
+    let is_id = |before: &str, word: &[u8]| is_token(word) && is_named(before);
     match replaced(&text, is_id) {
         Some(rest) => Cow::Owned((*rest).clone()),
         None => text,
@@ -135,6 +139,7 @@ fn replaced(text: &str, is_one: impl Fn(&str, &[u8]) -> bool) -> Option<Scratch>
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::is_soon;
     use super::super::{Arguments, ResultKind, answer_json};
     use super::{Cow, says_done, without_error_ids};
     use crate::engine::event::{Recorded, Value};
@@ -149,6 +154,13 @@ mod tests {
             panic!("{json}");
         };
         value
+    }
+
+    /// Given an error of hardly anything but parts of ids, it is read in a time that grows with its length alone.
+    #[test]
+    fn errors_of_ids_do_not_take_long() {
+        let long = format!("{{{}", "abcde1-".repeat(1 << 15));
+        assert!(is_soon(|| drop(without_error_ids(Cow::Borrowed(&long)))));
     }
 
     /// Given something that is made again with the same words, what came back is the same but for its name, however that is

@@ -150,6 +150,18 @@ fn last_of_path(program: &[u8]) -> &[u8] {
         .unwrap_or(program)
 }
 
+/// How many bytes of an argument backslashes make: they go in pairs, and one more takes the sign behind it along. None before a
+/// quote.
+fn escaped(bytes: &[u8], from: usize) -> usize {
+    let sign = skip(bytes, from, b"\\");
+    let count = sign - from;
+    match bytes.get(sign) {
+        Some(b'"' | b'\'' | b'`') => 0,
+        Some(behind) if count % 2 == 1 && behind.is_ascii_graphic() => count + 1,
+        _ => count - count % 2,
+    }
+}
+
 /// An argument as a shell reads it, without its quotes, and the place behind it.
 fn argument(bytes: &[u8], from: usize) -> Option<(Range<usize>, usize)> {
     if let Some(quote) = Quote::at(bytes, from) {
@@ -160,9 +172,11 @@ fn argument(bytes: &[u8], from: usize) -> Option<(Range<usize>, usize)> {
     let mut end = from;
     while let Some(byte) = bytes.get(end) {
         end += match byte {
-            b'\\' if Quote::at(bytes, end).is_some() => break,
-            b'\\' if bytes.get(end + 1).is_some_and(u8::is_ascii_graphic) => 2,
-            b'|' | b';' | b'&' | b'<' | b'>' | b'(' | b')' | b'"' | b'\'' | b'`' | b'\\' => break,
+            b'\\' => match escaped(bytes, end) {
+                0 => break,
+                escaped => escaped,
+            },
+            b'|' | b';' | b'&' | b'<' | b'>' | b'(' | b')' | b'"' | b'\'' | b'`' => break,
             blank if blank.is_ascii_whitespace() => break,
             _ => 1,
         };

@@ -52,6 +52,10 @@ pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
         None if is_flag => skip(bytes, name.end, b" \t"),
         None => skip(bytes, behind + sign, b" \t"),
     };
+    // Whether a user has a password is told at once, or not at all: what is given up is not walked to its end.
+    if is_user && !is_secret && !has_password(user_near(bytes, from)) {
+        return None;
+    }
     if !is_flag
         && bytes[behind] == b':'
         && let Some(value) = below(bytes, &name, from)
@@ -259,6 +263,12 @@ fn sign_length(bytes: &[u8]) -> usize {
         [b':' | b'=', ..] => 1,
         _ => 0,
     }
+}
+
+/// What begins at a place, as far as a user's name may reach.
+fn user_near(bytes: &[u8], from: usize) -> &[u8] {
+    let begin = skip(bytes, from, b" \t\"'`\\");
+    &bytes[begin..bytes.len().min(begin + COMMAND_BYTES_MAX)]
 }
 
 /// Whether a user is told with a password: `bob:hunter`, but no ids of user and group, no address, no variable.

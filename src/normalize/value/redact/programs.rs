@@ -60,13 +60,17 @@ pub(super) fn flagged(bytes: &[u8], at: usize) -> Option<Range<usize>> {
         })
     })?;
     let from = listed.unwrap_or_else(|| skip(bytes, at + 2, b" \t="));
-    let value = match Quote::at(bytes, from) {
-        Some(quote) => quoted(bytes, from, quote)?,
-        None if !is_joined && bytes.get(from) == Some(&b'-') => return None,
-        None => from..words_end(bytes, from),
+    let value = |bytes: &[u8]| match Quote::at(bytes, from) {
+        Some(quote) => quoted(bytes, from, quote),
+        None if !is_joined && bytes.get(from) == Some(&b'-') => None,
+        None => Some(from..words_end(bytes, from)),
     };
-    let is_other = sign.is_some_and(|sign| !bytes[value.clone()].contains(&sign));
-    (!value.is_empty() && !is_other).then_some(value)
+    if let Some(sign) = sign {
+        // It comes at once, or not at all: what is given up is not walked to its end.
+        let near = &bytes[..bytes.len().min(from + COMMAND_BYTES_MAX)];
+        value(near).filter(|value| near[value.clone()].contains(&sign))?;
+    }
+    value(bytes).filter(|value| !value.is_empty())
 }
 
 /// Whether a program is one of [`LOGINS`].
