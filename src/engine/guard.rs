@@ -23,10 +23,11 @@ use std::sync::Arc;
 use super::event::{
     Answer, Body, Event, Guarded, ModelCall, Nudge, Part, SpanId, Text, ToolCall, TraceId,
 };
-use super::hash::{stable, worker_hash};
+use super::hash::stable;
 use super::policy::Policy;
 use super::run::{Input, RunState, step};
 use super::warning::{Change, Rule};
+use super::worker::worker_hash;
 
 use decide::{decide, decide_again, decide_owed};
 use policy::Mode;

@@ -21,12 +21,6 @@ pub(crate) fn text_hash(text: &str) -> u64 {
     stable(&[text.as_bytes()])
 }
 
-/// Hash of the worker's name, else the agent's; 0 where neither is known.
-#[must_use]
-pub(crate) fn worker_hash<T: AsRef<str>>(worker: Option<&T>, agent: Option<&T>) -> u64 {
-    worker.or(agent).map_or(0, |name| text_hash(name.as_ref()))
-}
-
 /// One hash out of two.
 #[must_use]
 pub(crate) fn mix(left: u64, right: u64) -> u64 {

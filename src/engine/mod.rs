@@ -23,6 +23,7 @@ pub mod view;
 pub mod warning;
 pub(crate) mod window;
 pub mod witness;
+pub mod worker;
 
 pub use run::{Input, RunState, Service, step};
 pub use view::RunView;

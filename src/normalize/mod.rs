@@ -53,6 +53,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::engine::event::{Body, Event, ID_BYTES_MAX, ModelCall, Text};
 use crate::engine::policy::Policy;
 use crate::engine::witness::Witness;
+use crate::engine::worker::of_process;
 use crate::otlp::{Attributes, LogView, Problem, SpanView, Spans};
 use crate::telemetry::Counter;
 
@@ -109,15 +110,11 @@ impl Default for Settings {
     }
 }
 
-/// Where workers are named, if nothing else is set: names that programs give on purpose, and last the process
-/// (`conventions.md` §8.7).
-const WORKER_ATTRIBUTES: [&str; 5] = [
-    "eddy.worker",
-    "worker.id",
-    "worker.name",
-    "swarm.worker.id",
-    "service.instance.id",
-];
+/// Where workers are named, if nothing else is set: names that programs give on purpose.
+const WORKER_ATTRIBUTES: [&str; 4] = ["eddy.worker", "worker.id", "worker.name", "swarm.worker.id"];
+
+/// Names the process, which acts where neither a worker nor an agent is named.
+const PROCESS: &str = "service.instance.id";
 
 /// Most models without a price that are remembered by name; what more there are is counted alone.
 const UNPRICED_MAX: usize = 64;
@@ -406,10 +403,15 @@ impl<'a> Batch<'_, 'a> {
         {
             return origin.clone();
         }
-        let service = resource.find("service.name").and_then(|name| name.as_str());
+        let named = |key| {
+            let name = resource.find(key).and_then(|name| name.as_str());
+            name.filter(|name| !name.is_empty())
+        };
+        let worker = self.normalizer.workers.among(resource).map(value::name);
+        let process = || named(PROCESS).map(|id| value::name(&of_process(id)));
         let origin = Origin {
-            service: service.filter(|name| !name.is_empty()).map(value::name),
-            worker: self.normalizer.workers.among(resource).map(value::name),
+            service: named("service.name").map(value::name),
+            worker: worker.or_else(process),
         };
         self.origin = Some((*resource, origin.clone()));
         origin

@@ -18,6 +18,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::engine::event::{Body, Event, Text, TraceId};
 use crate::engine::guard::Warned;
 use crate::engine::run::{SWARM, is_swarm};
+use crate::engine::worker::actor;
 use crate::normalize::RunRef;
 use crate::store::hashing::FastMap;
 
@@ -53,7 +54,7 @@ pub(super) fn copy_of(
         .iter()
         .filter(|event| matches!(event.body, Body::ToolCall(_) | Body::Requested(_)))
         .filter_map(|event| {
-            let worker = event.worker.as_ref().or(event.agent.as_ref())?;
+            let worker = actor(event.worker.as_ref(), event.agent.as_ref())?;
             Some(Event {
                 trace,
                 worker: Some(worker.clone()),

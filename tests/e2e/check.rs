@@ -1,5 +1,7 @@
 //! `eddy check` over every recorded run: what `standard` says of it, against what really happened in it.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use super::asking::stuck;
@@ -606,6 +608,53 @@ fn runs_of_a_session_are_a_swarm() {
         let of = format!(" of {} ", 2 + usize::from(expected.is_some()));
         assert!(said.contains(&of), "{calls} calls: {said}");
     }
+}
+
+/// Given agents of one process, whose resource names it as SDKs do, each of them is somebody: what several workers of a recorded
+/// session do over and over is a swarm's, and what each of five agents does once is no loop.
+#[test]
+fn agents_of_one_process_are_told_apart() {
+    let runs_of = |profile: &str, files: &[PathBuf]| -> Vec<Value> {
+        let mut command = eddy();
+        command.args(["check", "--json", "--profile", profile]);
+        let output = command.args(files).output().expect("the program runs");
+        let mut report: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+        let runs = report["runs"].take();
+        runs.as_array().expect("a list of runs").clone()
+    };
+    let mut all = recordings().into_iter();
+    let swarm = all.find(|recording| recording.name == "langgraph-openinference-swarm");
+    let recorded = runs_of("attocode", &swarm.expect("it was recorded").files);
+    let rules: Vec<&Value> = recorded
+        .iter()
+        .flat_map(|run| run["warnings"].as_array().expect("a list of warnings"))
+        .map(|warning| &warning["rule"])
+        .collect();
+    assert!(rules.contains(&&json!("global_doom_loop")), "{recorded:#?}");
+
+    let attribute = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
+    let span = |n: u64| {
+        let start = 1_790_000_000_000_000_000 + n * 1_000_000_000;
+        json!({
+            "traceId": format!("{:032x}", 1), "spanId": format!("{:016x}", n + 1), "name": "execute_tool search",
+            "startTimeUnixNano": start.to_string(), "endTimeUnixNano": (start + 1_000_000).to_string(),
+            "attributes": [
+                attribute("gen_ai.operation.name", "execute_tool"), attribute("gen_ai.tool.name", "search"),
+                attribute("gen_ai.tool.call.arguments", r#"{"query":"same"}"#),
+                attribute("gen_ai.tool.call.result", "one hit: the bank is steep"),
+                attribute("gen_ai.agent.name", &format!("agent-{n}")),
+            ],
+        })
+    };
+    let spans: Vec<Value> = (0..5).map(span).collect();
+    let resource = json!({"attributes": [attribute("service.instance.id", "i-1")]});
+    let request =
+        json!({"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": spans}]}]});
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("agents.jsonl");
+    std::fs::write(&file, request.to_string()).expect("it can be written");
+    let runs = runs_of("standard", &[file]);
+    assert_eq!(runs[0]["status"], "healthy", "{runs:#?}");
 }
 
 /// Given a file whose words steer a terminal, a refusal spells them out.

@@ -7,6 +7,7 @@ use crate::engine::policy::{Policy, ToolSettings};
 use crate::engine::similarity::{digits_at_end, shape};
 use crate::engine::tool_name;
 use crate::engine::window::calls::Call;
+use crate::engine::worker::worker_hash;
 
 use super::deed::makes_again;
 use super::error_gist::{gist, tells_nothing};
@@ -40,7 +41,7 @@ pub(crate) struct Judged<'a> {
     pub(crate) main: Option<u64>,
     /// Hash of the agent's name; 0 where it is not known.
     pub(crate) agent: u64,
-    /// Hash of the worker's name, else the agent's; 0 where neither is known.
+    /// Hash of the name of who acts (`worker`); 0 where nobody is named.
     pub(crate) worker: u64,
     /// Hash of what came back, error or result, volatile text masked.
     pub(crate) result: Option<u64>,
@@ -255,7 +256,7 @@ impl Fold {
             key,
             main,
             agent,
-            worker: call.worker.map_or(agent, |worker| text_hash(worker)),
+            worker: worker_hash(call.worker, call.agent),
             result: brought.result,
             trend: brought.trend,
             gist: call.error.map(|failure| gist(failure, sample)),

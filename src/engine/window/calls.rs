@@ -16,7 +16,8 @@
 use crate::engine::event::{
     Body, Event, Failure, Manner, ModelCall, Recorded, SpanId, Text, ToolCall, TraceId, Traits,
 };
-use crate::engine::hash::{mix, worker_hash};
+use crate::engine::hash::mix;
+use crate::engine::worker::{known, worker_hash};
 
 use super::Window;
 use super::card::{Card, is_end_of, may_name_one_tool};
@@ -379,7 +380,7 @@ impl<'a> Call<'a> {
             known => error.or(known),
         };
         self.agent = self.agent.or(event.agent.as_ref());
-        self.worker = self.worker.or(event.worker.as_ref());
+        self.worker = known(self.worker, event.worker.as_ref());
         if !self.span.is_set() {
             self.span = event.span;
         }

@@ -11,6 +11,7 @@
 //! one below the span that is around the answered model, and what two tracers tell of one request is one ([`are_one`]).
 
 use crate::engine::event::{Body, Event, Recorded, SpanId, ToolCall, is_of_place};
+use crate::engine::worker::known;
 
 use super::calls::{Call, Step};
 use super::card::{Card, Kind};
@@ -45,7 +46,7 @@ impl<'a> Call<'a> {
             self.hands_off = call.hands_off && self.error.is_none();
             self.manner = call.manner;
             self.agent = self.agent.or(event.agent.as_ref());
-            self.worker = self.worker.or(event.worker.as_ref());
+            self.worker = known(self.worker, event.worker.as_ref());
         }
         if *self.input == Recorded::NotRecorded {
             self.input = &call.input;
