@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
+use crate::engine::event::Text;
 use crate::engine::warning::Severity;
 use crate::json::{dollars, hex_id, rfc3339};
 use crate::render::text::put_url_part;
@@ -110,7 +111,7 @@ impl MessageAlert {
         let resolved = alert.is_resolved();
         Self {
             status: status(!resolved),
-            labels: labels(tenant, alert, warning.severity),
+            labels: labels(tenant, alert, &Varying::of(alert)),
             annotations: annotations(alert),
             starts_at: time(Some(warning.first_seen_ns)),
             // The sender's clock may be ahead of this one.
@@ -135,24 +136,51 @@ pub(super) struct PostedAlert {
     generator_url: String,
 }
 
-/// With which severity Alertmanager was last told of open warnings, by their ids. It tells alerts apart by their labels, severity
-/// among them: of a warning that becomes more severe, what was told before must end.
+/// With which labels Alertmanager was last told of open warnings, by their ids. It tells alerts apart by them: of a warning that
+/// becomes more severe, or of which another agent turns out to be part, what was told before must end.
 #[derive(Debug, Default)]
-pub(super) struct Announced(BTreeMap<u64, Severity>);
+pub(super) struct Announced(BTreeMap<u64, Varying>);
+
+/// The labels of an alert that its revisions may change.
+#[derive(Clone, Debug, PartialEq)]
+struct Varying {
+    severity: Severity,
+    service: Option<Text>,
+    agent: Option<Text>,
+    tool: Option<Text>,
+}
+
+impl Varying {
+    fn of(alert: &Alert) -> Self {
+        Self {
+            severity: alert.warning.severity,
+            service: alert.service.clone(),
+            agent: alert.warning.agent.clone(),
+            tool: alert.warning.tool.clone(),
+        }
+    }
+}
 
 /// Most warnings of which that is known; those of which it is not are told of as after a restart.
 const TOLD_MAX: usize = 16_384;
 
 impl Announced {
-    /// The severities with which an alert may be open that it has no more. After a restart these are the lower ones.
-    fn before(&self, alert: &Alert) -> Vec<Severity> {
-        let now = alert.warning.severity;
-        let lower = || [Severity::Info, Severity::Warning].into_iter();
+    /// The labels with which an alert may be open that it has no more. After a restart these are the lower severities: whom it was
+    /// about before is not known then, and Alertmanager ends that by itself.
+    fn before(&self, alert: &Alert) -> Vec<Varying> {
+        let now = Varying::of(alert);
+        let lower = [Severity::Info, Severity::Warning].into_iter();
+        let lower = lower.filter(|other| *other < now.severity);
         match self.0.get(&alert.warning.id) {
             Some(known) if *known == now => Vec::new(),
-            Some(known) => vec![*known],
+            Some(known) => vec![known.clone()],
             None if alert.warning.revision == 1 => Vec::new(),
-            None => lower().filter(|other| *other < now).collect(),
+            None => lower
+                .map(|severity| Varying {
+                    severity,
+                    ..now.clone()
+                })
+                .collect(),
         }
     }
 
@@ -166,7 +194,7 @@ impl Announced {
             if self.0.len() >= TOLD_MAX {
                 self.0.clear();
             }
-            self.0.insert(alert.warning.id, alert.warning.severity);
+            self.0.insert(alert.warning.id, Varying::of(alert));
         }
     }
 }
@@ -183,10 +211,10 @@ pub(super) fn posted(
     let external_url = external_url.unwrap_or_default().trim_end_matches('/');
     let now_ns = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let one = |alert: &Alert, severity: Severity, ends_ns: u64| {
+    let one = |alert: &Alert, varying: &Varying, ends_ns: u64| {
         let started_ns = alert.warning.first_seen_ns;
         PostedAlert {
-            labels: labels(tenant, alert, severity),
+            labels: labels(tenant, alert, varying),
             annotations: annotations(alert),
             starts_at: rfc3339(started_ns),
             // An end before the start is refused, and the sender's clock may be ahead of this one.
@@ -195,7 +223,6 @@ pub(super) fn posted(
         }
     };
     let all = alerts.iter().flat_map(|alert| {
-        let severity = alert.warning.severity;
         let ended_ns = alert.at_ms.saturating_mul(1_000_000);
         let ends_ns = if alert.is_resolved() {
             ended_ns
@@ -203,8 +230,8 @@ pub(super) fn posted(
             ns(now_ns.saturating_add(lasts))
         };
         let before = told.before(alert).into_iter();
-        let before = before.map(move |other| one(alert, other, ended_ns));
-        std::iter::once(one(alert, severity, ends_ns)).chain(before)
+        let before = before.map(move |other| one(alert, &other, ended_ns));
+        std::iter::once(one(alert, &Varying::of(alert), ends_ns)).chain(before)
     });
     all.collect()
 }
@@ -222,16 +249,16 @@ fn fingerprint(tenant: &str, id: u64) -> String {
 }
 
 /// What tells one alert from another. Alertmanager leaves empty labels out, and so does this.
-fn labels(tenant: &str, alert: &Alert, severity: Severity) -> Texts {
+fn labels(tenant: &str, alert: &Alert, varying: &Varying) -> Texts {
     let warning = &alert.warning;
     let incident = hex_id(warning.incident);
     let all = [
         ("alertname", Some(warning.rule.name())),
-        ("severity", Some(severity.name())),
+        ("severity", Some(varying.severity.name())),
         ("run_id", Some(&*alert.run_id)),
-        ("service", alert.service.as_deref()),
-        ("agent", warning.agent.as_deref()),
-        ("tool", warning.tool.as_deref()),
+        ("service", varying.service.as_deref()),
+        ("agent", varying.agent.as_deref()),
+        ("tool", varying.tool.as_deref()),
         ("tenant", Some(tenant)),
         // Several rules may see the same calls.
         ("incident", Some(incident.as_str())),
@@ -442,6 +469,31 @@ mod tests {
             "warning 14:01:02 15:03:32, info 14:01:02 14:03:22"
         );
         assert_eq!(told(ahead), "warning 14:08:22 14:08:22");
+    }
+
+    // Given a warning of which more is known later, what was told without that is over.
+    #[test]
+    fn what_was_told_with_other_labels_ends() {
+        let mut known = Announced::default();
+        let now = UNIX_EPOCH + Duration::from_millis(alert(1, 1).at_ms);
+        let mut told = |mut alert: Alert, agent: &str| {
+            alert.warning.agent = Some(agent.into()).filter(|_| !agent.is_empty());
+            let alerts = [alert];
+            let until = (now, Duration::from_secs(3_600));
+            let posted = posted("", None, &alerts, &known, until);
+            known.note(&alerts);
+            let open_after = rfc3339(now.duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64);
+            let lines = posted.iter().map(|posted| {
+                let agent = posted.labels.get("agent").map_or("-", |agent| agent);
+                let is_open = posted.ends_at > open_after;
+                format!("{agent} {}", if is_open { "open" } else { "over" })
+            });
+            lines.collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(told(alert(1, 1), ""), "- open");
+        assert_eq!(told(alert(1, 2), "ann"), "ann open, - over");
+        assert_eq!(told(alert(1, 3), "ann"), "ann open");
+        assert_eq!(told(resolved(1, 4), "bob"), "bob over, ann over");
     }
 
     // Given a sender whose clock is not set; all revisions of a warning start at the same time.

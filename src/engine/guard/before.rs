@@ -2,11 +2,11 @@
 
 use crate::engine::event::{Body, Event, SECOND_NS, ToolCall, Value};
 use crate::engine::fold::totals::Spent;
-use crate::engine::worker::worker_hash;
 use crate::engine::run::RunState;
 use crate::engine::warning::rule::Rule;
 use crate::engine::window::card::{Card, Kind, may_name_one_tool, tool_number};
 use crate::engine::window::join::Asking;
+use crate::engine::worker::worker_hash;
 
 use super::verdict::VerdictKind;
 
