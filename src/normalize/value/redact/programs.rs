@@ -68,7 +68,7 @@ pub(super) fn flagged(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     if let Some(sign) = sign {
         // It comes at once, or not at all: what is given up is not walked to its end.
         let near = &bytes[..bytes.len().min(from + COMMAND_BYTES_MAX)];
-        value(near).filter(|value| near[value.clone()].contains(&sign))?;
+        value(near).filter(|value| near[value.clone()].contains(sign))?;
     }
     value(bytes).filter(|value| !value.is_empty())
 }
