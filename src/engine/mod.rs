@@ -14,6 +14,7 @@ pub(crate) mod fold;
 pub mod guard;
 mod hash;
 pub(crate) mod health;
+pub(crate) mod ids;
 pub mod policy;
 mod rules;
 pub mod run;

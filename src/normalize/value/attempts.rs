@@ -58,11 +58,6 @@ pub(super) fn is_told_by(name: MemberName, value: &Digest) -> bool {
     name.says(Says::Attempt) || name.says(Says::FilePlace) || (is_number && is_id())
 }
 
-/// Whether a member of this name holds an id.
-pub(super) fn names_id(key: &str) -> bool {
-    key == "id" || key.ends_with("_id") || key.ends_with("Id")
-}
-
 /// The text without the words that tell an attempt.
 pub(super) fn left_out(text: Written<'_>) -> Written<'_> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric();

@@ -6,6 +6,8 @@
 
 use std::cell::Cell;
 
+use crate::engine::ids::names_id;
+
 use super::aside::Aside;
 use super::drawn::Drawn;
 use super::{
@@ -144,7 +146,7 @@ const TELLERS: [Teller; 46] = [
     (Says::WentWell, |key| matches!(key, "success" | "ok")),
     (Says::Query, |key| key == "query"),
     (Says::Picture, |key| matches!(key, "data" | "image_url")),
-    (Says::Id, attempts::names_id),
+    (Says::Id, names_id),
     (Says::Numbered, |key| attempts::NUMBERED.contains(&key)),
     (Says::Token, |key| Aside::named(key) == Some(Aside::Token)),
     (Says::Version, |key| {

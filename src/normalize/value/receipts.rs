@@ -9,7 +9,8 @@ use std::borrow::Cow;
 
 use memchr::memmem;
 
-use super::attempts::names_id;
+use crate::engine::ids::names_id;
+
 use super::emptiness::is_nothing;
 use super::scratch::{Scratch, Written};
 use super::{members, wide};

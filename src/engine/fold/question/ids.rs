@@ -8,6 +8,7 @@ use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::outcome::Outcome;
 use crate::engine::fold::sample::members;
 use crate::engine::hash::{mix, text_hash};
+use crate::engine::ids::names_id;
 
 /// Shortest word with a digit that may be such an id: shorter ones count things, and are places in lists.
 const ID_BYTES_MIN: usize = 5;
@@ -97,11 +98,6 @@ pub(crate) fn share_id(left: &str, right: &str) -> bool {
         && shared
             .map(|member| (member.name, member.value))
             .eq(others())
-}
-
-/// Whether a member of this name holds an id.
-fn names_id(name: &str) -> bool {
-    name == "id" || name.ends_with("_id") || name.ends_with("Id")
 }
 
 /// Whether an id was made by a machine: it is long, and has nothing but digits, or letters behind one. A name with a number at its

@@ -4,6 +4,7 @@ use crate::engine::fold::amount::names_page;
 use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::sample::pieces;
 use crate::engine::fold::unrelated_failure::is_file;
+use crate::engine::ids::names_id;
 use crate::engine::similarity::{common_ends, digits_at_end, digits_at_start};
 
 /// Whether two questions differ first in a number that says where in a list to go on: behind its end there is nothing more. Not in
@@ -51,14 +52,16 @@ pub(crate) fn differ_in_id(left: &str, right: &str) -> bool {
     let are_long = numbers.iter().all(|number| number.len() >= ID_DIGITS_MIN)
         && !numbers.iter().all(|number| is_round(number))
         && !numbers.iter().any(|number| may_be_time(number));
-    are_long || name.is_some_and(|name| ID_ENDS.iter().any(|end| name.ends_with(end)))
+    are_long
+        || name
+            .is_some_and(|name| names_id(name) || NUMBER_ENDS.iter().any(|end| name.ends_with(end)))
 }
 
 /// Fewest digits of a number that is an id whatever its name is: those of towns have up to six, and may be tried.
 const ID_DIGITS_MIN: usize = 7;
 
-/// How the names of arguments end that hold an id.
-const ID_ENDS: [&str; 6] = ["_id", "Id", "ID", "_no", "number", "Number"];
+/// How else the names of arguments end of which the number is an id.
+const NUMBER_ENDS: [&str; 4] = ["ID", "_no", "number", "Number"];
 
 /// Whether two questions differ in one number alone, and that of the second one is the next: as who goes through a list counts up.
 pub(crate) fn counts_up(left: &str, right: &str) -> bool {
@@ -146,6 +149,7 @@ mod tests {
             assert_eq!(differ_in_id(right, left), expected, "{right}, {left}");
         };
         check(r#"{"customer_id":48211}"#, r#"{"customer_id":50377}"#, true);
+        check(r#"{"id":48211}"#, r#"{"id":50377}"#, true);
         check(r#"{"orderId":"17"}"#, r#"{"orderId":"29"}"#, true);
         check(r#"{"a":"482110093311"}"#, r#"{"a":"503772209918"}"#, true);
         check(
