@@ -20,7 +20,7 @@ use super::walls::is_page_before_another;
 const LOOKED_AT_BYTES_MAX: usize = 160;
 
 /// Beginnings, in lower case.
-const BEGINNINGS: [&str; 47] = [
+const BEGINNINGS: [&str; 40] = [
     "error:",
     "<error>",
     "api error:",
@@ -42,18 +42,11 @@ const BEGINNINGS: [&str; 47] = [
     "failed to ",
     "unable to ",
     "failure:",
-    "permission denied",
-    "access denied",
     "accessdenied",
-    "unauthorized",
-    "forbidden",
-    "rate limit",
-    "too many requests",
     "read timed out",
     "request timed out",
     "connection refused",
     "connection reset",
-    "service unavailable",
     "internal server error",
     "http error ",
     "request failed",
@@ -68,6 +61,24 @@ const BEGINNINGS: [&str; 47] = [
     "unexpected token ",
     "upstream connect error",
     "zsh: command not found: ",
+];
+
+/// Beginnings that are headings of pages as well, in lower case: `Rate limits | Stripe docs`, `Forbidden City`.
+const REFUSALS: [&str; 8] = [
+    "permission denied",
+    "access denied",
+    "unauthorized",
+    "forbidden",
+    "rate limit",
+    "rate limited",
+    "too many requests",
+    "service unavailable",
+];
+
+/// What goes on behind one of these where it is no heading, if not a sign.
+const BEHIND_REFUSALS: [&str; 17] = [
+    "exceeded", "reached", "hit", "error", "for", "to", "from", "while", "when", "by", "on",
+    "with", "due", "because", "access", "please", "trying",
 ];
 
 /// Beginnings of a first line that is all there is, in lower case: several such lines are a log that was read.
@@ -110,6 +121,7 @@ pub(in crate::normalize) fn reads_as_failure(text: &str) -> bool {
     let line = start.lines().next().unwrap_or_default();
     let starts = |words: &str| begins_ignoring_case(line, words);
     BEGINNINGS.iter().any(|words| starts(words))
+        || is_refusal(line)
         || names_exception(line)
         || is_error_abroad(line)
         || says_failed(line)
@@ -132,6 +144,22 @@ pub(in crate::normalize) fn reads_as_failure(text: &str) -> bool {
                 || LINE_BEGINNINGS
                     .iter()
                     .any(|words| starts(words) && !is_dated(&line[words.len()..]))))
+}
+
+/// Whether a line begins as a refusal and goes on as one.
+fn is_refusal(line: &str) -> bool {
+    REFUSALS.iter().any(|words| {
+        let behind = begins_ignoring_case(line, words).then(|| &line[words.len()..]);
+        behind.is_some_and(|behind| {
+            let rest = behind.trim_start();
+            let word = rest.split(|sign: char| !sign.is_alphanumeric()).next();
+            rest.is_empty()
+                || rest.starts_with([':', '.', ',', ';', '!', '(', '-', '"', '\\'])
+                || (rest.len() < behind.len()
+                    && word
+                        .is_some_and(|word| BEHIND_REFUSALS.contains(&&*word.to_ascii_lowercase())))
+        })
+    })
 }
 
 /// Longest line that may say that there was no error.
@@ -337,6 +365,35 @@ mod tests {
             "错误处理：指南",
             r"\u0041 Error: no key",
             r"\u25",
+        ] {
+            assert!(!reads_as_failure(text), "{text}");
+        }
+    }
+
+    /// Given a beginning that headings have as well, it is an error where it goes on as one.
+    #[test]
+    fn refusals_are_told_from_headings() {
+        for text in [
+            "Permission denied",
+            "permission denied: /etc/shadow",
+            "Permission denied (publickey).",
+            "Rate limit exceeded, try again in 20s",
+            "Rate limited. Try again later.",
+            "Too many requests from this address",
+            "Access denied for user 'app'@'db'",
+            "Unauthorized access to /v1/orders",
+            "Forbidden\nYou may not see this page.",
+            "Service Unavailable",
+        ] {
+            assert!(reads_as_failure(text), "{text}");
+        }
+        for text in [
+            "Rate limits | Stripe docs\nEach account may send 100 requests a second.",
+            "Rate limiting in nginx\nWhat it does.",
+            "Forbidden City – Wikipedia\nA palace in Beijing.",
+            "Access denied errors in S3 | AWS docs\nWhere they come from.",
+            "Unauthorized immigration, a study\nIt began early.",
+            "Service Unavailable responses and how to read them\nThey are 503.",
         ] {
             assert!(!reads_as_failure(text), "{text}");
         }
