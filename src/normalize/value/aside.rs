@@ -101,6 +101,15 @@ mod tests {
             true,
         );
         check(r#"{"name":"a","type":1,"TTL":COUNT,"data":"b"}"#, true);
+        check(r#"{"order":"A-7","state":"hold","expires_in":COUNT}"#, true);
+        for left in [
+            "rate_limit_remaining",
+            "X-RateLimit-Remaining",
+            "ratelimit_reset",
+        ] {
+            let left = format!(r#"{{"order":"A-7","{left}":COUNT}}"#);
+            check(&left, true);
+        }
         check(r#"{"key":"a","ttl":COUNT}"#, false);
         check(r#"{"status":"deployed","revision":COUNT}"#, false);
         check(
