@@ -19,15 +19,6 @@ const MAKES: [&str; 9] = [
     "create", "insert", "post", "send", "submit", "publish", "register", "book", "pay",
 ];
 
-/// How the names of editors begin that no such word tells.
-const EDITORS: [&str; 5] = [
-    "apply_patch",
-    "str_replace",
-    "search_replace",
-    "MultiEdit",
-    "NotebookEdit",
-];
-
 /// Names of tools that write the agent's own plan, in lower case without what stands between words: those of Claude Code and other
 /// coding agents, Codex, Gemini CLI and LangChain, Cline and Roo Code, `OpenHands`, and what others call the same.
 const PLANS: [&str; 8] = [
@@ -156,18 +147,15 @@ const PRINTS: [&str; 9] = [
     "console",
 ];
 
+/// Words of tools that change something that is there.
+const IN_PLACE: [&str; 6] = ["edit", "replace", "patch", "click", "press", "type"];
+
 /// Words of tools that begin something each time.
 const BEGINS: [&str; 4] = ["trigger", "launch", "restart", "rerun"];
 
 /// Whether a tool writes state, memory or a file, or acts on something, so that calling it is progress in itself: the first
 /// word that tells decides, whatever stands before it (`mcp__tracker__create_issue`).
 pub(crate) fn manner(tool: &str) -> Manner {
-    if EDITORS
-        .iter()
-        .any(|name| tool.trim_start().starts_with(name))
-    {
-        return Manner::Writes;
-    }
     if PLANS.iter().any(|name| is_spelled(tool, name)) {
         return Manner::Plans;
     }
@@ -176,9 +164,22 @@ pub(crate) fn manner(tool: &str) -> Manner {
         let is_thing = *place > 0 && is_of(&THINGS, word) && looks_in_the_end();
         !is_thing
     });
-    let manner = telling.find_map(|(_, word)| {
+    // `search_and_replace`, `get_or_create`: who looks first does so in order to write.
+    let writes_then = |place: usize| {
+        let behind = || words(tool).skip(place + 1);
+        let joined = behind().zip(behind().skip(1));
+        let mut joined = joined.filter(|(word, _)| is_of(&["and", "or"], word));
+        joined.any(|(_, next)| is_of(&WRITES, next))
+            || behind().any(|word| is_of(&["replace"], word))
+    };
+    let manner = telling.find_map(|(place, word)| {
         if is_of(&LOOKS, word) {
-            Some(Manner::Looks)
+            let writes = writes_then(place);
+            Some(if writes {
+                Manner::Writes
+            } else {
+                Manner::Looks
+            })
         } else {
             is_of(&WRITES, word).then_some(Manner::Writes)
         }
@@ -189,6 +190,11 @@ pub(crate) fn manner(tool: &str) -> Manner {
 /// Whether a tool makes something each time that was not there before.
 pub(crate) fn makes(tool: &str) -> bool {
     has_one_of(tool, &MAKES)
+}
+
+/// Whether a tool changes something that must be there: a text in a file, a button on a page.
+pub(crate) fn changes_in_place(tool: &str) -> bool {
+    manner(tool).writes() && has_one_of(tool, &IN_PLACE)
 }
 
 /// Whether a tool only reads.
@@ -404,6 +410,13 @@ mod tests {
             "browser_click",
             "github.addComment",
             "search_replace",
+            "search_and_replace",
+            "findAndReplace",
+            "fetch_and_save",
+            "get_or_create",
+            "str_replace_editor",
+            "MultiEdit",
+            "NotebookEdit",
             "post_search",
             "mcp__tracker__create_list",
             "calendar_book",
@@ -416,6 +429,7 @@ mod tests {
             "read_written",
             "Grep",
             "get_update_status",
+            "list_and_count",
             "listPosts",
             "settings",
             "address_book_search",

@@ -113,6 +113,8 @@ pub(super) enum ResultKind {
     HandedOut,
     /// They name what was made.
     Made,
+    /// They tell what came of a change in something that is there: that it was not found is a no.
+    Changed,
 }
 
 impl ResultKind {
@@ -125,6 +127,8 @@ impl ResultKind {
             Self::Found
         } else if manner.writes() && tool_name::makes(tool) {
             Self::Made
+        } else if tool_name::changes_in_place(tool) {
+            Self::Changed
         } else {
             Self::Plain
         }
@@ -172,7 +176,7 @@ pub(super) fn answer_json(
     let is_receipt = match result_kind {
         ResultKind::Made => asked.len() >= SAID_BYTES_MIN,
         ResultKind::Plain => receipts::says_done(&rest),
-        ResultKind::Found | ResultKind::HandedOut => false,
+        ResultKind::Found | ResultKind::HandedOut | ResultKind::Changed => false,
     };
     let output = match output {
         Recorded::Value(whole) if is_receipt => Recorded::Value(receipt(how, whole, &rest)),
@@ -182,12 +186,26 @@ pub(super) fn answer_json(
         output => output,
     };
     match output {
+        Recorded::Value(value)
+            if value.empty && result_kind == ResultKind::Changed && is_sentence(json) =>
+        {
+            Recorded::Value(Value {
+                empty: false,
+                denies: true,
+                ..value
+            })
+        }
         Recorded::Value(value) if !value.empty => Recorded::Value(Value {
             answers: telling::answers(json, asked),
             ..errors_printed::judged(with_hits(value, &rest, arguments), json, arguments)
         }),
         output => output,
     }
+}
+
+/// Whether a result is a text of several words.
+fn is_sentence(json: &str) -> bool {
+    !json.starts_with(['{', '[']) && trimmed(json).contains(' ')
 }
 
 /// Longest command that does no more than to make something up, and longest result of it.

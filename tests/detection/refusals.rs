@@ -68,6 +68,43 @@ fn objects_that_tell_of_something_else_are_results() {
     }
 }
 
+/// Given an edit or a click that finds nothing to change, whatever is tried, it was refused each time; who tries several files
+/// has tried each once.
+#[test]
+fn changes_of_what_is_not_there_are_refused() {
+    let answers = [
+        ("edit_file", "old_str not found in a.py"),
+        (
+            "edit_file",
+            "The specified text was not found in the document.",
+        ),
+        (
+            "search_and_replace",
+            "No occurrences found, nothing found to replace.",
+        ),
+        (
+            "browser_click",
+            "Ref e12 not found in the current page snapshot. Try capturing new snapshot.",
+        ),
+    ];
+    for (tool, answer) in answers {
+        let tries = THINGS.iter().cycle().take(8).enumerate();
+        let tries = tries.map(|(i, thing)| {
+            let mut edit = call(tool, "", answer);
+            edit["input"] =
+                json!({"path": "a.py", "old_str": format!("{thing} {i}"), "new_str": "x"});
+            edit
+        });
+        assert!(is_warned_of(&tries.collect::<Vec<_>>()), "{tool}: {answer}");
+    }
+    let files = THINGS.iter().take(3).map(|thing| {
+        let mut tried = call("edit_file", "", &format!("old_str not found in {thing}.py"));
+        tried["input"] = json!({"path": format!("{thing}.py"), "old_str": thing, "new_str": "x"});
+        tried
+    });
+    check(&files.collect::<Vec<_>>(), &[]);
+}
+
 /// Given the errors of services that have a form of their own for them, each call failed; a form that tells of a record that was
 /// checked, or of a call that went well, is a result.
 #[test]
