@@ -234,11 +234,7 @@ impl Fold {
     /// Whose a warning is: where its calls name no agent, of the only one that is known. Many frameworks name an agent on its own
     /// span alone.
     pub(super) fn agent_of<'a>(&'a self, kept: &'a Kept) -> Option<&'a Text> {
-        let only = match &*self.agents {
-            [only] => Some(only),
-            _ => None,
-        };
-        kept.agent.as_ref().or(only)
+        kept.agent.as_ref().or(self.only_agent())
     }
 
     /// Whether the calls of a warning fail, or are answered by a no, by the newest of them; where that lies too far back, by
