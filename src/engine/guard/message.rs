@@ -6,6 +6,8 @@
 
 use std::fmt::Write;
 
+use crate::engine::fold::tally::SEEN_MAX;
+
 /// Longest message, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 2_048;
 
@@ -79,6 +81,8 @@ fn value(name: &str, facts: &Facts<'_>) -> Option<String> {
         "arguments" => as_json(facts.arguments),
         "repeats" => facts.repeats.to_string(),
         "limit" => facts.limit.to_string(),
+        // So many are remembered at most.
+        "workers" if facts.workers >= SEEN_MAX => format!("at least {SEEN_MAX}"),
         "workers" => facts.workers.to_string(),
         "rule" => facts.rule.to_owned(),
         "previous_result" => facts
@@ -222,6 +226,13 @@ mod tests {
             previous_result: Some(r#"{"results":[],"status":"success"}"#),
             ..Facts::default()
         };
+        for (workers, told) in [(2, "by 2 workers"), (4, "by at least 4 workers")] {
+            let facts = Facts {
+                workers,
+                ..Facts::default()
+            };
+            check("by {workers} workers", &facts, told);
+        }
         check(
             "Stop calling {tool_name}!",
             &facts,
