@@ -40,7 +40,7 @@ const ANSWERS: u8 = 1 << 7;
 
 /// In the byte that says how many numbers and items a value has, the items stand above the numbers.
 const ITEMS_SHIFT: u8 = 3;
-const _: () = assert!(NUMBERS_MAX < 1 << ITEMS_SHIFT && ITEMS_MAX < 1 << (8 - ITEMS_SHIFT));
+const _: () = assert!(NUMBERS_MAX < 1 << ITEMS_SHIFT && ITEMS_MAX < 1 << (7 - ITEMS_SHIFT));
 
 /// What a failure's first byte says.
 const NO_FAILURE: u8 = 0;
