@@ -14,7 +14,8 @@
 //!
 //! # When it stays silent
 //! Arguments that were not recorded equal nothing. Where the profile says so, a call that failed may be tried again, and each
-//! agent has a count of its own. The earlier call must be among the newest few dozen different ones.
+//! agent has a count of its own. A run keeps 32 counts for all rules together, the newest ones: the earlier call must be among the
+//! newest 30 different ones or so, and among the newest twenty where tools are limited, too (Automatos).
 
 use crate::engine::event::Text;
 use crate::engine::fold::Fold;

@@ -13,8 +13,8 @@
 //!
 //! # When it stays silent
 //! One worker alone is `doom_loop`'s matter, however often it calls. Reports that name neither worker nor agent count as one
-//! worker. The fingerprint must be among the newest few dozen different ones. In a session only calls count whose report names
-//! the session; what several workers of one run do alone is that run's matter.
+//! worker. A run keeps 32 counts for all rules together, the newest ones, among which that of the fingerprint must be. In a session
+//! only calls count whose report names the session; what several workers of one run do alone is that run's matter.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
