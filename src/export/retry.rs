@@ -1,17 +1,59 @@
 //! When to try again: waits that double up to a limit, each drawn at random below it ("full jitter"), unless the receiver
-//! names a time.
+//! names a time. Requests to pass on and verdicts are sent by it as they are until they are settled; alerts, which are read anew
+//! for each attempt, have a loop of their own in `outbox`.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::time::{Duration, SystemTime};
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::settings::Retry;
+use super::{Delivery, NotTaken, caught};
 
 /// Longest wait that a receiver can ask for. A mistaken `Retry-After` must not silence an exporter for a day.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
+
+/// What became of something in the end, however many attempts that took.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// The receiver has it.
+    Taken,
+    /// The receiver has it, except for so much, which it will never take.
+    Partly { refused: u64, reason: NotTaken },
+    /// The receiver will never take it.
+    Refused { reason: NotTaken },
+    /// It is tried no more: its time is over, or Eddy stops, which is no fault of the receiver's.
+    GivenUp { reason: NotTaken, is_leaving: bool },
+}
+
+/// Makes one attempt after the other until it is settled what becomes of what is sent. `again` hears of each attempt that failed
+/// and will be followed by another. When `leaving` is cancelled, the wait is over, and what follows is the last attempt.
+pub(super) async fn until_settled<Sending: Future<Output = Delivery>>(
+    retry: Retry,
+    leaving: &CancellationToken,
+    mut send: impl FnMut() -> Sending,
+    mut again: impl FnMut(&NotTaken),
+) -> Settled {
+    let mut attempts = Attempts::new(retry);
+    loop {
+        let is_leaving = leaving.is_cancelled();
+        let (reason, after) = match caught(send()).await {
+            Delivery::Taken => return Settled::Taken,
+            Delivery::Partly { refused, reason } => return Settled::Partly { refused, reason },
+            Delivery::Refused { reason } => return Settled::Refused { reason },
+            Delivery::Later { reason, after } => (reason, after),
+        };
+        let Some(wait) = attempts.next_wait(after).filter(|_| !is_leaving) else {
+            return Settled::GivenUp { reason, is_leaving };
+        };
+        again(&reason);
+        // Ended early or not, it is followed by an attempt.
+        let _ = timeout(wait, leaving.cancelled()).await;
+    }
+}
 
 /// The attempts at one batch.
 #[derive(Debug)]
@@ -216,6 +258,57 @@ mod tests {
         assert_eq!(attempts.next_wait(hour), Some(Duration::from_secs(300)));
         tokio::time::advance(Duration::from_secs(300)).await;
         assert_eq!(attempts.next_wait(hour), None);
+    }
+
+    // Given an attempt at which Eddy panics; another follows, and nothing is lost.
+    #[tokio::test(start_paused = true)]
+    async fn a_panic_is_followed_by_another_attempt() {
+        let leaving = CancellationToken::new();
+        let mut attempts = 0;
+        let mut failed = Vec::new();
+        let settled = until_settled(
+            Retry::default(),
+            &leaving,
+            || {
+                attempts += 1;
+                let is_first = attempts == 1;
+                async move {
+                    assert!(!is_first, "as the test has it");
+                    Delivery::Taken
+                }
+            },
+            |reason| failed.push(reason.to_string()),
+        );
+        assert_eq!(settled.await, Settled::Taken);
+        assert!(failed[0].contains("panicked"), "{failed:?}");
+        assert_eq!((attempts, failed.len()), (2, 1));
+    }
+
+    // Given a receiver that fails and an order to leave during the wait for the next attempt; that attempt is made at once, and is
+    // the last.
+    #[tokio::test(start_paused = true)]
+    async fn leaving_gives_one_more_attempt() {
+        let began = Instant::now();
+        let leaving = CancellationToken::new();
+        let mut attempts = 0;
+        let settled = until_settled(
+            Retry::default(),
+            &leaving,
+            || {
+                attempts += 1;
+                async {
+                    Delivery::Later {
+                        reason: "away".into(),
+                        after: Some(Duration::from_secs(60)),
+                    }
+                }
+            },
+            |_| leaving.cancel(),
+        );
+        let reason = NotTaken::from("away");
+        let is_leaving = true;
+        assert_eq!(settled.await, Settled::GivenUp { reason, is_leaving });
+        assert_eq!((attempts, began.elapsed()), (2, Duration::ZERO));
     }
 
     // Given all forms of the header; nonsense names no time.

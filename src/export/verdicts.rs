@@ -11,14 +11,13 @@ use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
 use tokio::sync::Mutex;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::given_up::GivenUp;
 use super::otlp::{attribute, int, string, text};
 use super::otlp_logs::OtlpLogs;
-use super::retry::Attempts;
-use super::{Delivery, Exporter, NotTaken, caught};
+use super::retry::{Settled, until_settled};
+use super::{Exporter, NotTaken};
 use crate::engine::guard::GivenVerdict;
 use crate::engine::guard::verdict::VerdictKind;
 use crate::engine::warning::Rule;
@@ -76,24 +75,21 @@ impl Verdicts {
     }
 
     async fn deliver(&mut self, batch: &[Arc<GivenVerdict>]) {
-        let all = batch.len() as u64;
-        let mut attempts = Attempts::new(self.exporter.settings.retry);
-        loop {
-            let last_attempt = self.leaving.is_cancelled();
-            let records = batch.iter().map(|given| log_record(given)).collect();
-            let answer = caught(self.sink.lock().await.export(records)).await;
-            let (reason, after) = match answer {
-                Delivery::Taken => return,
-                Delivery::Partly { refused, reason } => return self.miss(refused, reason),
-                Delivery::Refused { reason } => return self.miss(all, reason),
-                Delivery::Later { reason, after } => (reason, after),
-            };
-            let wait = attempts.next_wait(after).filter(|_| !last_attempt);
-            let Some(wait) = wait else {
-                return self.miss(all, reason);
-            };
-            self.exporter.update(|progress| progress.retries += 1);
-            let _ = timeout(wait, self.leaving.cancelled()).await;
+        let sending = until_settled(
+            self.exporter.settings.retry,
+            &self.leaving,
+            || async {
+                let records = batch.iter().map(|given| log_record(given)).collect();
+                self.sink.lock().await.export(records).await
+            },
+            |_| self.exporter.update(|progress| progress.retries += 1),
+        );
+        match sending.await {
+            Settled::Taken => {}
+            Settled::Partly { refused, reason } => self.miss(refused, reason),
+            Settled::Refused { reason } | Settled::GivenUp { reason, .. } => {
+                self.miss(batch.len() as u64, reason);
+            }
         }
     }
 

@@ -248,7 +248,7 @@ pub(super) const FORWARD_COUNTERS: &[Number<ForwardProgress>] = &[
     ),
     (
         "forward_dropped_requests_total",
-        "Requests dropped because the queue was full: lost to the backend.",
+        "Requests dropped because the queue was full or had ended: lost to the backend.",
         |of| of.dropped,
     ),
     (

@@ -100,7 +100,7 @@ pub struct ForwardProgress {
     pub sent: u64,
     /// Spans, log records and data points that the upstream left out of requests that it took.
     pub items_refused: u64,
-    /// Not queued, because the queue was full. They are lost to this upstream, as are the next two.
+    /// Not queued, because the queue was full or had ended. They are lost to this upstream, as are the next two.
     pub dropped: u64,
     /// Refused by the upstream for good.
     pub refused: u64,

@@ -8,15 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::upstream::Upstream;
 use super::{ForwardProgress, ForwardStatus};
+use crate::export::NotTaken;
 use crate::export::given_up::{GivenUp, Item};
-use crate::export::retry::Attempts;
+use crate::export::retry::{Settled, until_settled};
 use crate::export::settings::{ForwardSettings, Retry, SettingsError};
-use crate::export::{Delivery, NotTaken};
 use crate::otlp::Signal;
 use crate::telemetry::Throttle;
 
@@ -26,6 +25,10 @@ const SENDERS: usize = 4;
 
 /// What a request costs beside its bytes, about, so that a million tiny ones are bounded too.
 const REQUEST_OVERHEAD: usize = 256;
+
+/// Why a request is dropped that comes while others wait, and one that comes when Eddy stops.
+const FULL: &str = "the queue to the upstream is full";
+const ENDED: &str = "the queue to the upstream has ended";
 
 /// Where requests are put in. The receiver's tasks hold it.
 pub(super) struct QueueSender {
@@ -54,6 +57,14 @@ pub(super) fn open(
     leaving: CancellationToken,
 ) -> Result<(QueueSender, Queue), SettingsError> {
     let upstream = Upstream::new(&settings)?;
+    Ok(over(upstream, settings, leaving))
+}
+
+fn over(
+    upstream: Upstream,
+    settings: ForwardSettings,
+    leaving: CancellationToken,
+) -> (QueueSender, Queue) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let record = Arc::new(Record::new(settings.name));
     let sender = QueueSender {
@@ -68,7 +79,7 @@ pub(super) fn open(
         leaving,
     };
     let requests = receiver;
-    Ok((sender, Queue { requests, senders }))
+    (sender, Queue { requests, senders })
 }
 
 impl QueueSender {
@@ -77,7 +88,7 @@ impl QueueSender {
         let cost = u32::try_from(request.len() + REQUEST_OVERHEAD).ok();
         let room = cost.and_then(|cost| Arc::clone(&self.room).try_acquire_many_owned(cost).ok());
         let Some(room) = room else {
-            return self.record.dropped();
+            return self.record.dropped(FULL);
         };
         self.record.update(|progress| progress.queued += 1);
         let waiting = Waiting {
@@ -86,9 +97,8 @@ impl QueueSender {
             _room: room,
         };
         if self.requests.send(waiting).is_err() {
-            // The queue has ended: the process is leaving.
             self.record.update(|progress| progress.queued -= 1);
-            self.record.dropped();
+            self.record.dropped(ENDED);
         }
     }
 
@@ -148,27 +158,21 @@ impl Senders {
     }
 
     async fn deliver(&self, waiting: &Waiting) {
-        let mut attempts = Attempts::new(self.retry);
-        loop {
-            let last_attempt = self.leaving.is_cancelled();
-            let answer = self.upstream.send(waiting.signal, &waiting.request).await;
-            let (reason, after) = match answer {
-                Delivery::Taken => return self.record.update(|progress| progress.sent += 1),
-                Delivery::Partly { refused, reason } => {
-                    self.record.left_out(refused, &reason);
-                    return self.record.update(|progress| progress.sent += 1);
-                }
-                Delivery::Refused { reason } => {
-                    return self.record.lost(&reason, |progress| progress.refused += 1);
-                }
-                Delivery::Later { reason, after } => (reason, after),
-            };
-            let Some(wait) = attempts.next_wait(after).filter(|_| !last_attempt) else {
-                return self.record.given_up(&reason, last_attempt);
-            };
-            self.record.kept(&reason);
-            // Ended early by the order to leave, the wait is followed by the last attempt.
-            let _ = timeout(wait, self.leaving.cancelled()).await;
+        let record = &self.record;
+        let sending = until_settled(
+            self.retry,
+            &self.leaving,
+            || self.upstream.send(waiting.signal, &waiting.request),
+            |reason| record.kept(reason),
+        );
+        match sending.await {
+            Settled::Taken => record.update(|progress| progress.sent += 1),
+            Settled::Partly { refused, reason } => {
+                record.left_out(refused, &reason);
+                record.update(|progress| progress.sent += 1);
+            }
+            Settled::Refused { reason } => record.lost(&reason, |progress| progress.refused += 1),
+            Settled::GivenUp { reason, is_leaving } => record.given_up(&reason, is_leaving),
         }
     }
 }
@@ -233,10 +237,9 @@ impl Record {
         change(&mut self.trouble().progress);
     }
 
-    fn dropped(&self) {
+    fn dropped(&self, reason: &str) {
         self.update(|progress| progress.dropped += 1);
-        let reason = "the queue to the upstream is full".to_owned();
-        self.losses().dropped.add(1, reason);
+        self.losses().dropped.add(1, reason.to_owned());
     }
 
     /// Counts an attempt that failed and is repeated.
@@ -295,8 +298,59 @@ impl Record {
 mod tests {
     use serde_json::Value;
 
+    use std::time::Duration;
+
     use super::*;
-    use crate::export::samples::Log;
+    use crate::export::Retry;
+    use crate::export::samples::{Log, wait_for};
+
+    fn settings() -> ForwardSettings {
+        ForwardSettings {
+            retry: Retry {
+                max_elapsed: Some(Duration::from_secs(10)),
+                ..Retry::default()
+            },
+            ..ForwardSettings::new("backend", "http://127.0.0.1:1")
+        }
+    }
+
+    // Given a client that panics whenever something is sent; each request is tried until its time is over, those that come later as
+    // well, and none is dropped.
+    #[tokio::test(start_paused = true)]
+    async fn a_panic_ends_no_queue() {
+        let leaving = CancellationToken::new();
+        let (sender, queue) = over(
+            Upstream::panicking(&settings()),
+            settings(),
+            leaving.clone(),
+        );
+        let sending = tokio::spawn(queue.run());
+        for given_up in 1..=2 {
+            sender.put(Signal::Traces, Bytes::from_static(b"spans"));
+            let is_settled = || sender.status().progress.given_up == given_up;
+            wait_for("the end of its time", is_settled).await;
+        }
+        leaving.cancel();
+        sending.await.expect("no panic gets out");
+        let progress = sender.status().progress;
+        let said = progress.last_error.expect("told");
+        assert!(said.contains("panicked"), "{said}");
+        assert_eq!((progress.dropped, progress.queued), (0, 0));
+    }
+
+    // Given a request that comes when the queue has ended, it is not said that the queue was full.
+    #[test]
+    fn a_queue_that_has_ended_is_not_full() {
+        let log = Log::default();
+        let _reading = log.read();
+        let opened = open(settings(), CancellationToken::new());
+        let (sender, queue) = opened.expect("settings that work");
+        drop(queue);
+        sender.put(Signal::Traces, Bytes::from_static(b"spans"));
+        let progress = sender.status().progress;
+        assert_eq!((progress.dropped, progress.queued), (1, 0));
+        assert_eq!(log.lines()[0]["reason"], ENDED);
+    }
 
     // Given a request that waits to be sent again, another's loss within the same minute is told of all the same; what is lost
     // behind that is told of at the end, each kind by itself with its number.
@@ -309,7 +363,7 @@ mod tests {
         for _ in 0..3 {
             record.kept(&"it is away".into());
             record.lost(&"it is too large".into(), |progress| progress.refused += 1);
-            record.dropped();
+            record.dropped(FULL);
             record.left_out(5, &"it is old".into());
             record.given_up(&"it is away".into(), true);
         }

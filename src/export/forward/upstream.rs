@@ -45,6 +45,17 @@ impl Upstream {
         })
     }
 
+    /// One whose client panics.
+    #[cfg(test)]
+    pub(super) fn panicking(settings: &ForwardSettings) -> Self {
+        let upstream = Self::new(settings).expect("settings that work");
+        let transport = RwLock::new(Arc::new(Transport::Panicking));
+        Self {
+            transport,
+            ..upstream
+        }
+    }
+
     pub(super) async fn send(&self, signal: Signal, request: &Bytes) -> Delivery {
         let transport = self.transport();
         let answer = transport.send(signal, request).await;
@@ -75,6 +86,8 @@ impl Upstream {
 enum Transport {
     Grpc(Box<OverGrpc>),
     Http(Box<OverHttp>),
+    #[cfg(test)]
+    Panicking,
 }
 
 impl Transport {
@@ -89,6 +102,8 @@ impl Transport {
         match self {
             Self::Grpc(grpc) => grpc.send(signal, request.clone()).await,
             Self::Http(http) => http.send(signal, request).await,
+            #[cfg(test)]
+            Self::Panicking => panic!("as the test has it"),
         }
     }
 }
