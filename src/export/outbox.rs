@@ -219,7 +219,9 @@ impl Outbox {
         };
         match reason {
             Some(reason) => self.note_loss(failed, &reason),
-            None => self.note_success(),
+            None if all > 0 => self.note_success(),
+            // Nothing was sent, so that nobody knows of the receiver what was not known before.
+            None => {}
         }
         let gone = batch
             .end
@@ -394,8 +396,8 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::samples::{alert, publish, store};
-    use crate::export::{ExporterSettings, WebhookSettings};
+    use crate::export::samples::{Log, alert, publish, store};
+    use crate::export::{ExporterSettings, Scripted, WebhookSettings};
 
     /// Given a terminal that is started again in one process, as when a store has failed and is opened anew, it goes on where it
     /// was; one of a new process begins with what is published from then on.
@@ -417,6 +419,32 @@ mod tests {
         publish(&store, vec![alert(2, 1)]).await;
         assert_eq!(begins_behind(&of_this), 1);
         assert_eq!(begins_behind(&terminal()), 2);
+    }
+
+    /// Given a receiver that is away, and alerts that have gone from the store meanwhile; that nothing waits any more does not make
+    /// it well, and what it takes in the end does.
+    #[tokio::test]
+    async fn a_receiver_is_well_when_it_has_taken_something() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = store(dir.path());
+        let log = Log::default();
+        let _reading = log.read();
+        let receiver = Scripted::default().exporter("pager");
+        let exporter = Exporter::new(receiver).expect("settings that work");
+        let outbox = Outbox::new(store, exporter.clone(), CancellationToken::new());
+        let mut outbox = outbox.expect("a store that can be read");
+        outbox.note_failure(&"down".into(), None);
+        let told = || {
+            let lines = log.lines().into_iter();
+            let told = lines.filter(|line| line["message"] == "alerts are delivered again");
+            told.count()
+        };
+        outbox.settle(&Batch::empty(1), Delivery::Taken).await;
+        let last_error = || exporter.progress().last_error;
+        assert_eq!((told(), last_error().as_deref()), (0, Some("down")));
+        let taken = Batch::of(vec![alert(2, 1)], 1, outbox.kind());
+        outbox.settle(&taken, Delivery::Taken).await;
+        assert_eq!((told(), last_error()), (1, None));
     }
 
     /// A batch as it is sent: ids and revisions, how many are left out, and where it ends.
