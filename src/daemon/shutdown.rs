@@ -6,9 +6,9 @@
 //! seen it all.
 //!
 //! One deadline bounds the whole. Each stage may use half of what is left of it, so that a client that does not take its
-//! answer cannot use up the time in which states are saved. What a stage leaves behind is not lost: the journal has what
-//! was acknowledged, senders repeat what was not, and exporters go on from their cursors. Only what was to be passed on to
-//! another backend and could not be in time, that backend misses.
+//! answer cannot use up the time in which states are saved; the last one may use all of it. What a stage leaves behind is not
+//! lost: the journal has what was acknowledged, senders repeat what was not, and exporters go on from their cursors. Only what
+//! was to be passed on to another backend and could not be in time, that backend misses.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -100,8 +100,8 @@ pub(super) async fn leave(mut rooms: Rooms, within: Duration) {
         traces.drain(stage.until).await;
         stage.end();
     }
-    let stage = Stage::begin("api", deadline);
-    rooms.api.leave(deadline).await;
+    let stage = Stage::last("api", deadline);
+    rooms.api.leave(stage.until).await;
     stage.end();
 }
 
@@ -128,6 +128,15 @@ impl Stage {
             name,
             began,
             until: began + deadline.saturating_duration_since(began) / 2,
+        }
+    }
+
+    /// One behind which nobody waits for a share of the time.
+    fn last(name: &'static str, deadline: Instant) -> Self {
+        Self {
+            name,
+            began: Instant::now(),
+            until: deadline,
         }
     }
 
@@ -203,5 +212,66 @@ impl Signals {
             std::future::pending::<()>().await;
         }
         "Ctrl-C"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::forward;
+
+    /// A room that takes so long to be left.
+    fn room(takes: Duration) -> Served {
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let task = tokio::spawn(async move {
+            stopped.cancelled().await;
+            tokio::time::sleep(takes).await;
+        });
+        Served { stop, task }
+    }
+
+    /// The stages that were done, and those that were cut short, as the log has them.
+    async fn stages(receiver: Duration, api: Duration) -> (Vec<String>, Vec<String>) {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let write = log.reopen().unwrap();
+        let lines = tracing_subscriber::fmt().json();
+        let lines = lines.with_writer(move || write.try_clone().unwrap());
+        let reading = tracing::subscriber::set_default(lines.finish());
+        let rooms = Rooms {
+            receiver: room(receiver),
+            tenants: BTreeMap::new(),
+            forwards: forward::start(Vec::new()).unwrap(),
+            traces: None,
+            api: room(api),
+        };
+        leave(rooms, Duration::from_secs(10)).await;
+        drop(reading);
+        let text = std::fs::read_to_string(log.path()).unwrap();
+        let lines = text.lines().map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            line["fields"].clone()
+        });
+        let (done, cut): (Vec<_>, Vec<_>) = lines.partition(|line| line["message"] == "stage left");
+        let names = |lines: Vec<serde_json::Value>| {
+            let names = lines
+                .iter()
+                .map(|line| line["stage"].as_str().unwrap().to_owned());
+            names.collect()
+        };
+        (names(done), names(cut))
+    }
+
+    /// Given rooms that take three quarters of what is left to be left, the first is cut short, which the others have to be able to
+    /// follow; the last one may take that long, and is said to have been left. One that takes longer is cut short as well.
+    #[tokio::test(start_paused = true)]
+    async fn the_last_stage_may_use_what_is_left() {
+        let ms = Duration::from_millis;
+        let (done, cut) = stages(ms(7_500), ms(3_750)).await;
+        assert_eq!(cut, ["receiver"]);
+        assert_eq!(done, ["shards", "exporters", "store", "api"]);
+        let (done, cut) = stages(Duration::ZERO, ms(11_000)).await;
+        assert_eq!(cut, ["api"]);
+        assert_eq!(done, ["receiver", "shards", "exporters", "store"]);
     }
 }
