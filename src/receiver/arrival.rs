@@ -12,11 +12,26 @@ use super::outcome::{Accepted, Refused, Written};
 use crate::listener::{Peer, Soon, Tenant, discard};
 use crate::otlp::Signal;
 
+/// Counts a request as one whose sender has left, unless it has been counted otherwise: a sender that goes away takes everything
+/// with it that is done for its request, wherever that is.
+struct Uncounted {
+    intake: Intake,
+    is_counted: bool,
+}
+
+impl Drop for Uncounted {
+    fn drop(&mut self) {
+        if !self.is_counted {
+            self.intake.counters().requests_left.add(1);
+        }
+    }
+}
+
 /// A request that has arrived whole.
 pub(super) struct Arrival {
     /// What it may hold, until it is answered.
     pub(super) share: Share,
-    intake: Intake,
+    uncounted: Uncounted,
     tenant: Tenant,
     peer: Peer,
     signal: Signal,
@@ -34,6 +49,10 @@ impl Arrival {
         settings: &Settings,
     ) -> Result<(Bytes, Self), Refused> {
         let began = Instant::now();
+        let mut uncounted = Uncounted {
+            intake: intake.clone(),
+            is_counted: false,
+        };
         let (tenant, peer) = (Tenant::of(&request), Peer::of(&request));
         let received = match intake.admit(&tenant, signal) {
             Ok(share) => body::receive(request.body_mut(), framing, settings, &share)
@@ -46,7 +65,7 @@ impl Arrival {
             Ok((body, share)) => {
                 let arrival = Self {
                     share,
-                    intake,
+                    uncounted,
                     tenant,
                     peer,
                     signal,
@@ -55,10 +74,11 @@ impl Arrival {
                 Ok((body, arrival))
             }
             Err(refused) => {
+                intake.count_refused(&refused);
+                uncounted.is_counted = true;
                 // One time for the arrival, whether it is of use or not.
                 let left = settings.arrival_max.saturating_sub(began.elapsed());
                 discard(request, left).await;
-                intake.count_refused(&refused);
                 intake.pause(&tenant, &peer, &refused);
                 Err(refused)
             }
@@ -67,16 +87,18 @@ impl Arrival {
 
     /// Has what was understood of it taken.
     pub(super) async fn take(
-        self,
+        mut self,
         understood: Result<(Bytes, Written), Refused>,
     ) -> Result<Accepted, Refused> {
         let Self {
-            intake,
+            uncounted,
             tenant,
+            peer,
             signal,
             share,
             ..
-        } = &self;
+        } = &mut self;
+        let intake = &uncounted.intake;
         let taken = match understood {
             Ok((message, written)) => {
                 intake
@@ -88,8 +110,9 @@ impl Arrival {
                 Err(refused)
             }
         };
+        uncounted.is_counted = true;
         if let Err(refused) = &taken {
-            intake.pause(tenant, &self.peer, refused);
+            uncounted.intake.pause(tenant, peer, refused);
         }
         taken
     }

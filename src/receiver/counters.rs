@@ -34,8 +34,8 @@ pub struct Counters {
     pub requests_busy: Counter,
     /// Requests refused because they showed no token that is known.
     pub requests_unauthenticated: Counter,
-    /// Requests whose sender went away before the answer: nobody was told what became of them, and all of them may be taken if they
-    /// had come whole.
+    /// Requests whose sender went away before the answer, while they came or after: nobody was told what became of them, and those
+    /// that had come whole may be taken.
     pub requests_left: Counter,
     /// Times that nothing more was read from a connection until there was room.
     pub pauses: Counter,
@@ -58,15 +58,6 @@ pub struct Items {
     pub busy: Counter,
     /// Can never be used.
     pub refused: ByReason,
-}
-
-/// Counts a request whose sender leaves: where it is dropped, and not forgotten once there is an answer.
-pub(super) struct Left<'c>(pub(super) &'c Counter);
-
-impl Drop for Left<'_> {
-    fn drop(&mut self) {
-        self.0.add(1);
-    }
 }
 
 impl Counters {

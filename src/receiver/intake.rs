@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::budget::{Budget, Share};
-use super::counters::{Counters, Left};
+use super::counters::Counters;
 #[cfg(test)]
 use super::fake::Fake;
 use super::outcome::{Accepted, Refused, Written};
@@ -258,10 +258,7 @@ impl Intake {
         written: &Written,
         share: &Share,
     ) -> Result<Accepted, Refused> {
-        // A sender that goes away takes this future with it, wherever it is.
-        let left = Left(&self.counters().requests_left);
         let outcome = self.take(tenant, signal, &request, written, share).await;
-        std::mem::forget(left);
         match &outcome {
             Ok(accepted) => {
                 self.counters().requests_accepted.add(1);

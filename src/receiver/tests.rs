@@ -23,11 +23,11 @@ use tonic_types::StatusExt;
 use tower::ServiceExt;
 
 use super::fake::Fake;
-use super::outcome::Written;
 use super::{Intake, Settings, grpc};
 use crate::listener::{Credential, Tenant, Token, Tokens};
 use crate::otlp::{Reason, Signal, delimited};
 use crate::shard::Refusal;
+use crate::telemetry::Counter;
 
 const TRACES: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 const LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
@@ -514,26 +514,34 @@ async fn what_is_not_grpc_is_refused() {
     assert_eq!(reports.load(Ordering::Relaxed), 0);
 }
 
-/// Given a sender that goes away while its request is read, the request is counted as one whose sender has left; given one that
-/// is answered, it is not.
+/// Given a sender that goes away while its request comes, or while it is read, the request is counted as one whose sender has left;
+/// given one that is answered, however that is, it is not.
 #[tokio::test]
 async fn who_goes_away_before_the_answer_is_counted() {
-    let (intake, _) = counting();
-    // Many items: others are let run before it is done.
-    let request = Bytes::from(recorded().repeat(100));
-    let tenant = Tenant::default();
-    let share = intake.admit(&tenant, Signal::Traces).unwrap();
-    let taken = || {
-        intake.export(
-            &tenant,
-            Signal::Traces,
-            request.clone(),
-            &Written::Protobuf,
-            &share,
-        )
+    let intake = Intake::fake(64 << 20, |_| Ok(()));
+    let send = |body: Body| {
+        let request = Request::post(TRACES)
+            .version(Version::HTTP_2)
+            .header("content-type", "application/grpc")
+            .body(body)
+            .expect("a good request");
+        grpc::routes(&intake, &Settings::default(), Tokens::default()).oneshot(request)
     };
-    assert!(taken().now_or_never().is_none(), "it is still read");
-    assert_eq!(intake.counters().requests_left.value(), 1);
-    taken().await.expect("taken");
-    assert_eq!(intake.counters().requests_left.value(), 1);
+    let whole = |message: &[u8]| Body::new(Full::new(framed(false, message)));
+    let comes = stream::pending::<Result<Frame<Bytes>, Status>>();
+    let comes = send(Body::new(StreamBody::new(comes)));
+    assert!(comes.now_or_never().is_none(), "it still comes");
+    let counters = intake.counters();
+    assert_eq!(counters.requests_left.value(), 1);
+    // Many items: others are let run before it is done.
+    let many = recorded().repeat(100);
+    let is_read = send(whole(&many));
+    assert!(is_read.now_or_never().is_none(), "it is still read");
+    assert_eq!(counters.requests_left.value(), 2);
+    for message in [&many[..], b"not even protobuf"] {
+        send(whole(message)).await.expect("infallible");
+    }
+    let answered = [&counters.requests_accepted, &counters.requests_invalid];
+    assert_eq!(answered.map(Counter::value), [1, 1]);
+    assert_eq!(counters.requests_left.value(), 2);
 }
