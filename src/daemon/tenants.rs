@@ -116,11 +116,15 @@ impl TenantServices {
     pub(super) async fn supervise(self) {
         let mut last = String::new();
         let mut had_store = self.had_store;
+        let mut has_failed = false;
         for look in 1_u64.. {
             tokio::time::sleep(WATCH_EVERY).await;
             match self.shards.current() {
                 Ok(shards) if is_well(&shards, look).await => continue,
-                Ok(shards) => self.give_up(shards).await,
+                Ok(shards) => {
+                    has_failed = true;
+                    self.give_up(shards).await;
+                }
                 Err(_) => {}
             }
             match self.plan.start_again(had_store).await {
@@ -129,12 +133,8 @@ impl TenantServices {
                     *self.current_exporters() = Some(exporters);
                     self.shards.set(shards.clone());
                     self.catch_up(&shards).await;
-                    self.reopened.add(1);
+                    self.tell_opened(has_failed);
                     last.clear();
-                    tracing::info!(
-                        tenant = self.tenant().name(),
-                        "the store takes writes again"
-                    );
                 }
                 Err(error) => {
                     let text = error.to_string();
@@ -149,6 +149,18 @@ impl TenantServices {
                     tokio::time::sleep(REOPEN_EVERY).await;
                 }
             }
+        }
+    }
+
+    /// Says that the store takes writes, and counts where it had before. One that was not there when the daemon started is opened
+    /// for the first time.
+    fn tell_opened(&self, has_failed: bool) {
+        let tenant = self.tenant().name();
+        if has_failed {
+            self.reopened.add(1);
+            tracing::info!(tenant, "the store takes writes again");
+        } else {
+            tracing::info!(tenant, "the store has been opened, and takes writes");
         }
     }
 
@@ -426,11 +438,49 @@ fn of_shards(settings: &Settings, of: usize) -> shard::Settings {
 mod tests {
     use std::fs::File;
     use std::thread;
+    use std::time::Instant;
 
     use futures_util::FutureExt;
 
     use super::*;
     use crate::config::Sources;
+
+    /// Given a store that cannot be opened when the daemon starts, its first opening counts for no reopening; that after a failure,
+    /// as when its directory is away for a while, does.
+    #[tokio::test]
+    async fn the_first_opening_is_none_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, away) = (dir.path().join("home"), dir.path().join("away"));
+        let settings = config::load(&Sources::apart(&home)).unwrap().settings;
+        let exporters = export::make(Vec::new()).unwrap();
+        let plan = Plan::of(&settings, &Tenant::default(), exporters, 1, u64::MAX);
+        let services = TenantServices {
+            shards: TenantShards::unavailable("its disk is not there yet"),
+            exporters: Arc::default(),
+            had_store: false,
+            plan: Arc::new(plan),
+            reopened: Arc::default(),
+        };
+        let supervising = tokio::spawn(services.clone().supervise());
+        let waited_for = async |is_open: bool| {
+            let begun = Instant::now();
+            while services.shards.current().is_ok() != is_open {
+                assert!(begun.elapsed() < Duration::from_secs(60), "{is_open}");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        waited_for(true).await;
+        assert_eq!(services.reopened(), 0);
+        std::fs::rename(&home, &away).unwrap();
+        waited_for(false).await;
+        std::fs::rename(&away, &home).unwrap();
+        waited_for(true).await;
+        while services.reopened() == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(services.reopened(), 1);
+        supervising.abort();
+    }
 
     /// Given a reason that names files in the data directory, however that is called, they are named without it, and no word is
     /// spoilt that its name is a part of.
