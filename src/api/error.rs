@@ -91,16 +91,6 @@ impl ApiError {
         )
     }
 
-    fn code(&self) -> Code {
-        match self {
-            Self::Invalid { .. } => Code::InvalidArgument,
-            Self::CursorAhead { .. } | Self::CursorElsewhere { .. } => Code::OutOfRange,
-            Self::NoRun(_) | Self::NoWarning { .. } => Code::NotFound,
-            Self::StreamsTaken(_) => Code::ResourceExhausted,
-            Self::Unavailable | Self::NotTakenIn => Code::Unavailable,
-        }
-    }
-
     fn http_status(&self) -> StatusCode {
         match self {
             Self::Invalid { .. } | Self::CursorAhead { .. } | Self::CursorElsewhere { .. } => {
@@ -115,19 +105,22 @@ impl ApiError {
 
 impl From<ApiError> for tonic::Status {
     fn from(error: ApiError) -> Self {
+        let text = error.to_string();
         let mut details = ErrorDetails::new();
-        match &error {
-            ApiError::Unavailable | ApiError::NotTakenIn => return busy(error.to_string()),
-            // The same under the name that it has there.
-            ApiError::CursorAhead { .. } | ApiError::CursorElsewhere { .. } => {
-                return Self::with_error_details(error.code(), format!("after_{error}"), details);
-            }
+        let (code, text) = match &error {
+            ApiError::Unavailable | ApiError::NotTakenIn => return busy(text),
             ApiError::Invalid { field, problem } => {
                 details.add_bad_request_violation(field.as_ref(), problem.as_str());
+                (Code::InvalidArgument, text)
             }
-            _ => {}
-        }
-        Self::with_error_details(error.code(), error.to_string(), details)
+            // The same under the name that it has there.
+            ApiError::CursorAhead { .. } | ApiError::CursorElsewhere { .. } => {
+                (Code::OutOfRange, format!("after_{text}"))
+            }
+            ApiError::NoRun(_) | ApiError::NoWarning { .. } => (Code::NotFound, text),
+            ApiError::StreamsTaken(_) => (Code::ResourceExhausted, text),
+        };
+        Self::with_error_details(code, text, details)
     }
 }
 
