@@ -34,15 +34,10 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The turns of all requests for one store.
 pub(super) struct Readers {
-    small: Queue,
-    large: Queue,
-}
-
-/// Those of one size.
-struct Queue {
-    turns: Arc<Semaphore>,
-    /// Whether the request whose turn came last had waited for long.
-    is_long: AtomicBool,
+    small: Arc<Semaphore>,
+    large: Arc<Semaphore>,
+    /// Whether the small request whose turn came last had waited for long.
+    waits_long: AtomicBool,
 }
 
 /// A request's turn to be read, until it is dropped.
@@ -107,33 +102,28 @@ impl Default for Readers {
 impl Readers {
     /// So many turns at once, for small requests and as many for large ones.
     fn of(turns: usize) -> Self {
-        let queue = || Queue {
-            turns: Arc::new(Semaphore::new(turns)),
-            is_long: AtomicBool::new(false),
-        };
         Self {
-            small: queue(),
-            large: queue(),
+            small: Arc::new(Semaphore::new(turns)),
+            large: Arc::new(Semaphore::new(turns)),
+            waits_long: AtomicBool::new(false),
         }
     }
 
-    /// Whether a request that comes now would wait for long.
+    /// Whether a small request that comes now would wait for long.
     pub(super) fn are_behind(&self) -> bool {
-        self.small.is_long.load(Ordering::Relaxed) && self.small.turns.available_permits() == 0
+        self.waits_long.load(Ordering::Relaxed) && self.small.available_permits() == 0
     }
 
     /// Waits for the turn of a request of so many bytes; nothing where that takes too long.
     pub(super) async fn turn(&self, bytes: usize) -> Option<ReadTurn> {
-        let queue = if bytes <= SMALL_BYTES_MAX {
-            &self.small
-        } else {
-            &self.large
-        };
+        let is_small = bytes <= SMALL_BYTES_MAX;
+        let turns = if is_small { &self.small } else { &self.large };
         let began = Instant::now();
-        let turn = Arc::clone(&queue.turns).acquire_owned();
-        let turn = timeout(WAIT_MAX, turn).await;
-        let is_long = began.elapsed() > WAITS_LONG;
-        queue.is_long.store(is_long, Ordering::Relaxed);
+        let turn = timeout(WAIT_MAX, Arc::clone(turns).acquire_owned()).await;
+        if is_small {
+            let is_long = began.elapsed() > WAITS_LONG;
+            self.waits_long.store(is_long, Ordering::Relaxed);
+        }
         Some(ReadTurn {
             _turn: turn.ok()?.ok()?,
         })
