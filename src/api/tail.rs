@@ -67,7 +67,7 @@ impl Lagged {
 pub(super) enum Start {
     /// With what is committed from now on.
     Now,
-    /// With the oldest alert that is kept.
+    /// With the first alert from which on all are kept; of older ones there may be some.
     Oldest,
     /// Behind an alert.
     After(Place),

@@ -185,7 +185,7 @@ impl Scale {
             *met.entry(agent.clone()).or_default() += 1;
             for name in [agent.as_str(), OTHERS] {
                 let most = most.entry(name.to_owned()).or_insert([1.0; 2]);
-                for (most, measure) in most.iter_mut().zip(counted(*measures)) {
+                for (most, measure) in most.iter_mut().zip(from_one(*measures)) {
                     *most = most.max(measure);
                 }
             }
@@ -222,14 +222,14 @@ impl Scale {
         let of_agent = |(agent, measures): (&String, &[u64; 2])| {
             let scale = self.most.get(agent).or_else(|| self.most.get(OTHERS));
             let scale = scale.unwrap_or(&others);
-            let measures = counted(*measures);
+            let measures = from_one(*measures);
             (measures[0] / scale[0]).max(measures[1] / scale[1])
         };
         run.work.iter().map(of_agent).fold(0.0, f64::max)
     }
 }
 
-fn counted([calls, repeats]: [u64; 2]) -> [f64; 2] {
+fn from_one([calls, repeats]: [u64; 2]) -> [f64; 2] {
     [calls as f64, (repeats + 1) as f64]
 }
 

@@ -191,8 +191,12 @@ pub(super) fn settle(event: &mut Event, arrival_ms: u64, place: u64, ahead_ns: u
     }
     if event.start_ns == 0 || event.start_ns > latest_ns {
         let longest = nanos(MOVED_DURATION_MAX);
-        let claimed = event.end_ns.saturating_sub(event.start_ns);
-        let duration = if claimed <= longest { claimed } else { 0 };
+        let claimed_duration = event.end_ns.saturating_sub(event.start_ns);
+        let duration = if claimed_duration <= longest {
+            claimed_duration
+        } else {
+            0
+        };
         let moved_ns = event.start_ns.saturating_sub(ahead_ns);
         let earliest_ns = now_ns.saturating_sub(nanos(AHEAD_MAX));
         let is_moved = (earliest_ns..=latest_ns).contains(&moved_ns);
