@@ -56,6 +56,7 @@ const ROOMS: &[Room] = &[
             "http_body_util",
             "humantime",
             "rustls",
+            "serde",
             "subtle",
             "tokio",
             "tokio_rustls",

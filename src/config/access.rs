@@ -1,7 +1,7 @@
 //! What the configuration may say of who is let in at an address.
 
 use super::values::Secret;
-use crate::listener::{self, TlsFiles};
+use crate::listener::{TlsFiles, TlsVersion};
 
 /// The certificates of an address.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
@@ -11,21 +11,8 @@ pub(super) struct Tls {
     pub(super) key_file: String,
     #[serde(default)]
     pub(super) client_ca_file: Option<String>,
-    #[serde(default = "tls_1_2")]
+    #[serde(default)]
     pub(super) min_version: TlsVersion,
-}
-
-fn tls_1_2() -> TlsVersion {
-    TlsVersion::V12
-}
-
-/// The Collector's words for versions of TLS.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
-pub(super) enum TlsVersion {
-    #[serde(rename = "1.2")]
-    V12,
-    #[serde(rename = "1.3")]
-    V13,
 }
 
 /// The tokens of an address; without any, none is asked for.
@@ -54,10 +41,7 @@ pub(super) fn files(tls: &Tls, section: &[&str]) -> TlsFiles {
         cert_file: (&tls.cert_file).into(),
         key_file: (&tls.key_file).into(),
         client_ca_file: tls.client_ca_file.as_ref().map(Into::into),
-        min_version: match tls.min_version {
-            TlsVersion::V12 => listener::TlsVersion::V12,
-            TlsVersion::V13 => listener::TlsVersion::V13,
-        },
+        min_version: tls.min_version,
     }
 }
 

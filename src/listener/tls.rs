@@ -12,6 +12,7 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::sign::SingleCertAndKey;
 use rustls::{CertificateError, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::files::{Fault, Unfit, certificates_in, pair, read_for};
@@ -41,12 +42,15 @@ pub struct TlsFiles {
     pub min_version: TlsVersion,
 }
 
-/// A version of TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A version of TLS, in the Collector's words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub enum TlsVersion {
     /// 1.2.
+    #[default]
+    #[serde(rename = "1.2")]
     V12,
     /// 1.3.
+    #[serde(rename = "1.3")]
     V13,
 }
 
