@@ -55,13 +55,13 @@ impl Fake {
     }
 
     /// Resolves when it is not full, where it is to be waited for.
-    pub(super) fn room(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let is_full = Arc::clone(&self.is_full);
-        self.has_pauses.then_some(async move {
-            while is_full.load(Ordering::SeqCst) {
+    pub(super) fn room(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (is_full, has_pauses) = (Arc::clone(&self.is_full), self.has_pauses);
+        async move {
+            while has_pauses && is_full.load(Ordering::SeqCst) {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-        })
+        }
     }
 
     pub(super) fn policy() -> NamedPolicy {

@@ -38,47 +38,15 @@ pub struct Intake(Arc<Inner>);
 
 struct Inner {
     normalizer: Arc<Normalizer>,
-    inbox: Inbox,
+    /// Where reports go.
+    shards: BTreeMap<Tenant, TenantShards>,
+    /// Where they go instead in a test.
+    #[cfg(test)]
+    fake: Option<Arc<Fake>>,
     limits: Limits,
     budget: Arc<Budget>,
     pass_on: Option<PassOn>,
     counters: Counters,
-}
-
-/// Where reports go.
-enum Inbox {
-    Shards(BTreeMap<Tenant, TenantShards>),
-    #[cfg(test)]
-    Fake(Arc<Fake>),
-}
-
-impl Inbox {
-    /// Refuses what is not worth receiving, or reading.
-    fn turn_away(&self, tenant: &Tenant) -> Result<(), Refusal> {
-        match self {
-            Self::Shards(tenants) => shards_of(tenants, tenant)?.turn_away(),
-            #[cfg(test)]
-            Self::Fake(fake) => fake.turn_away(),
-        }
-    }
-
-    /// Resolves when there is room; nothing where there are no shards.
-    fn room(&self, tenant: &Tenant) -> Option<BoxFuture<'static, ()>> {
-        match self {
-            Self::Shards(tenants) => Some(shards_of(tenants, tenant).ok()?.room().boxed()),
-            #[cfg(test)]
-            Self::Fake(fake) => Some(fake.room()?.boxed()),
-        }
-    }
-
-    /// Who takes the tenant's reports at present.
-    fn taker(&self, tenant: &Tenant) -> Result<Taker, Refusal> {
-        match self {
-            Self::Shards(tenants) => shards_of(tenants, tenant).map(Taker::Shards),
-            #[cfg(test)]
-            Self::Fake(fake) => Ok(Taker::Fake(Arc::clone(fake))),
-        }
-    }
 }
 
 /// Who takes the reports of one request. They go to the shards by whose policy they were read: the store of others, over the same
@@ -90,6 +58,24 @@ enum Taker {
 }
 
 impl Taker {
+    /// Refuses what is not worth receiving, or reading.
+    fn turn_away(&self) -> Result<(), Refusal> {
+        match self {
+            Self::Shards(shards) => shards.turn_away(),
+            #[cfg(test)]
+            Self::Fake(fake) => fake.turn_away(),
+        }
+    }
+
+    /// Resolves when there is room.
+    fn room(&self) -> BoxFuture<'static, ()> {
+        match self {
+            Self::Shards(shards) => shards.room().boxed(),
+            #[cfg(test)]
+            Self::Fake(fake) => fake.room().boxed(),
+        }
+    }
+
     /// By what the reports are to be read and judged.
     fn policy(&self) -> NamedPolicy {
         match self {
@@ -117,12 +103,6 @@ impl Taker {
     }
 }
 
-/// A tenant's shards, while there are any.
-fn shards_of(tenants: &BTreeMap<Tenant, TenantShards>, tenant: &Tenant) -> Result<Shards, Refusal> {
-    let shards = tenants.get(tenant).and_then(|shards| shards.current().ok());
-    shards.ok_or(Refusal::Failed)
-}
-
 impl Intake {
     /// An intake that hands reports to the shards of their tenant. `in_flight_bytes_max` bounds what all requests hold together
     /// while they arrive and are read; it should be several times the largest request. What is acknowledged is given to
@@ -135,20 +115,33 @@ impl Intake {
         in_flight_bytes_max: usize,
         pass_on: Option<PassOn>,
     ) -> Self {
-        let inbox = Inbox::Shards(shards);
-        Self::with_inbox(normalizer, inbox, limits, in_flight_bytes_max, pass_on)
+        Self(Arc::new(Inner {
+            normalizer,
+            shards,
+            #[cfg(test)]
+            fake: None,
+            limits,
+            budget: Budget::of(in_flight_bytes_max),
+            pass_on,
+            counters: Counters::default(),
+        }))
     }
 
     /// An intake whose shards a test plays.
     #[cfg(test)]
     pub(super) fn over(in_flight_bytes_max: usize, fake: Fake) -> Self {
-        Self::with_inbox(
-            Arc::new(Normalizer::new()),
-            Inbox::Fake(Arc::new(fake)),
-            Limits::default(),
+        let normalizer = Arc::new(Normalizer::new());
+        let limits = Limits::default();
+        let mut intake = Self::new(
+            normalizer,
+            BTreeMap::new(),
+            limits,
             in_flight_bytes_max,
             None,
-        )
+        );
+        let inner = Arc::get_mut(&mut intake.0).expect("not shared yet");
+        inner.fake = Some(Arc::new(fake));
+        intake
     }
 
     /// The same, with shards that have room and answer what `submit` says.
@@ -165,23 +158,6 @@ impl Intake {
         let inner = Arc::get_mut(&mut self.0).expect("not shared yet");
         inner.pass_on = Some(pass_on);
         self
-    }
-
-    fn with_inbox(
-        normalizer: Arc<Normalizer>,
-        inbox: Inbox,
-        limits: Limits,
-        in_flight_bytes_max: usize,
-        pass_on: Option<PassOn>,
-    ) -> Self {
-        Self(Arc::new(Inner {
-            normalizer,
-            inbox,
-            limits,
-            budget: Budget::of(in_flight_bytes_max),
-            pass_on,
-            counters: Counters::default(),
-        }))
     }
 
     /// What has been taken and refused.
@@ -228,7 +204,10 @@ impl Intake {
 
     /// Has nothing more read from a connection on which a request was refused for now, until there is room in the inboxes.
     pub(super) fn pause(&self, tenant: &Tenant, peer: &Peer, refused: &Refused) {
-        if let (Refused::Busy { .. }, Some(mut room)) = (refused, self.0.inbox.room(tenant)) {
+        if let Refused::Busy { .. } = refused
+            && let Ok(taker) = self.taker(tenant)
+        {
+            let mut room = taker.room();
             let intake = self.clone();
             peer.pause_until(Box::pin(async move {
                 if (&mut room).now_or_never().is_none() {
@@ -244,8 +223,19 @@ impl Intake {
         if signal == Signal::Metrics {
             return Ok(());
         }
-        let welcome = self.0.inbox.turn_away(tenant);
+        let welcome = self.taker(tenant).and_then(|taker| taker.turn_away());
         welcome.map_err(|refusal| busy(&refusal))
+    }
+
+    /// Who takes the tenant's reports at present.
+    fn taker(&self, tenant: &Tenant) -> Result<Taker, Refusal> {
+        #[cfg(test)]
+        if let Some(fake) = &self.0.fake {
+            return Ok(Taker::Fake(Arc::clone(fake)));
+        }
+        let shards = self.0.shards.get(tenant);
+        let shards = shards.and_then(|shards| shards.current().ok());
+        shards.map(Taker::Shards).ok_or(Refusal::Failed)
     }
 
     /// Takes one request, decompressed; what is read of it counts as part of its share. Resolves when everything in it that can be
@@ -291,8 +281,7 @@ impl Intake {
         written: &Written,
         share: &Share,
     ) -> Result<Accepted, Refused> {
-        let taker = self.0.inbox.taker(tenant);
-        let taker = taker.map_err(|refusal| busy(&refusal))?;
+        let taker = self.taker(tenant).map_err(|refusal| busy(&refusal))?;
         let read_turn = match signal {
             Signal::Traces | Signal::Logs => taker.read_turn(request.len()).await,
             // Metrics go nowhere where there could be too many.
