@@ -1,10 +1,9 @@
 //! What the configuration may say of a receiver to which telemetry is passed on, and of trying again, which all receivers have.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use super::values::{Mebibytes, Period, Secret, Whole, without_secrets};
-use crate::export::{Compression, ForwardProtocol};
+use super::values::{Mebibytes, Period, Secret, without_secrets};
+use crate::export::{self, Compression, ForwardProtocol, ForwardSettings};
 
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
@@ -39,9 +38,8 @@ pub(super) struct OwnSpans {
     pub(super) tls: ClientTls,
 }
 
-/// Some hundred requests of a usual size.
 fn queue_mib() -> Mebibytes {
-    Whole(64)
+    Mebibytes::of(ForwardSettings::QUEUE_BYTES)
 }
 
 /// How the certificate of a receiver is looked at, and which one is shown to it.
@@ -67,10 +65,11 @@ pub(super) struct Retry {
 
 impl Default for Retry {
     fn default() -> Self {
+        let defaults = export::Retry::default();
         Self {
-            initial_interval: Period(Duration::from_secs(1)),
-            max_interval: Period(Duration::from_secs(60)),
-            max_elapsed_time: None,
+            initial_interval: Period(defaults.initial),
+            max_interval: Period(defaults.max),
+            max_elapsed_time: defaults.max_elapsed.map(Period),
         }
     }
 }

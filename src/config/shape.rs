@@ -1,4 +1,5 @@
-//! What the configuration may say, word for word: the one shape of the YAML, and every default.
+//! What the configuration may say, word for word: the one shape of the YAML, and every default; what is a room's own to know, from
+//! the settings of that room.
 //!
 //! Nothing here is checked beyond its type; `check.rs` turns a shape into settings on which the rest of the daemon may
 //! rely. `config/reference.yaml` is the manual page of this file, and a test holds the two together. `eddy config print`
@@ -13,6 +14,9 @@ use super::Durability;
 use super::access::{Auth, Cors, Tls};
 use super::forward::OwnSpans;
 use super::values::{Mebibytes, MemoryLimit, Period, RunCount, ShardCount, Whole};
+use crate::normalize;
+use crate::receiver;
+use crate::shard;
 use crate::telemetry::Logs;
 
 /// The whole file.
@@ -59,7 +63,7 @@ impl Default for Grpc {
     fn default() -> Self {
         Self {
             endpoint: "127.0.0.1:4317".to_owned(),
-            max_recv_msg_size_mib: Whole(16),
+            max_recv_msg_size_mib: message_size(),
             tls: None,
             auth: Auth::default(),
         }
@@ -82,12 +86,16 @@ impl Default for Http {
         Self {
             enabled: true,
             endpoint: "127.0.0.1:4318".to_owned(),
-            max_request_body_size_mib: Whole(16),
+            max_request_body_size_mib: message_size(),
             cors: Cors::default(),
             tls: None,
             auth: Auth::default(),
         }
     }
+}
+
+fn message_size() -> Mebibytes {
+    Mebibytes::of(receiver::Settings::default().message_bytes_max)
 }
 
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
@@ -175,9 +183,10 @@ pub(super) struct Runs {
 
 impl Default for Runs {
     fn default() -> Self {
+        let defaults = shard::Settings::default();
         Self {
-            idle: Period(Duration::from_secs(5 * 60)),
-            resident_max: Whole(10_000),
+            idle: Period(defaults.idle),
+            resident_max: Whole(defaults.resident_runs_max as u64),
             retention: Retention::default(),
         }
     }
@@ -192,9 +201,10 @@ pub(super) struct Retention {
 
 impl Default for Retention {
     fn default() -> Self {
+        let defaults = shard::Settings::default();
         Self {
-            age: Period(Duration::from_secs(7 * 24 * 3600)),
-            runs: Whole(100_000),
+            age: Period(defaults.retention_age),
+            runs: Whole(defaults.retention_runs),
         }
     }
 }
@@ -209,7 +219,7 @@ pub(super) struct Normalize {
 impl Default for Normalize {
     fn default() -> Self {
         Self {
-            worker_attributes: crate::normalize::Settings::default().worker_attributes,
+            worker_attributes: normalize::Settings::default().worker_attributes,
             prices_file: None,
         }
     }

@@ -99,6 +99,11 @@ pub(super) type RunCount = Whole<1, { 1 << 40 }>;
 pub(super) type Mebibytes = Whole<1, 1024>;
 
 impl Mebibytes {
+    /// So many bytes, in whole mebibytes.
+    pub(super) fn of(bytes: usize) -> Self {
+        Self(bytes as u64 >> 20)
+    }
+
     pub(super) fn bytes(self) -> usize {
         usize::try_from(self.0 << 20).unwrap_or(usize::MAX)
     }

@@ -101,6 +101,9 @@ pub struct WebhookSettings {
 }
 
 impl WebhookSettings {
+    /// Most alerts in one request, where nothing else is asked for: about 50 kB of JSON.
+    pub const MAX_ALERTS: u32 = 32;
+
     /// A webhook on a public address.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
@@ -110,8 +113,7 @@ impl WebhookSettings {
             bearer_token: None,
             token_file: None,
             allow_private: false,
-            // About 50 kB of JSON.
-            max_alerts: 32,
+            max_alerts: Self::MAX_ALERTS as usize,
             external_url: None,
             tls: TlsFiles::default(),
         }
@@ -153,6 +155,9 @@ pub struct ForwardSettings {
 }
 
 impl ForwardSettings {
+    /// Most bytes of a queue, where nothing else is asked for: some hundred requests of a usual size.
+    pub const QUEUE_BYTES: usize = 64 << 20;
+
     /// An upstream with the defaults, and nothing tried for longer than five minutes: a request that the upstream can
     /// never take must not stand in the way of the others.
     #[must_use]
@@ -160,11 +165,11 @@ impl ForwardSettings {
         Self {
             name: name.into(),
             endpoint: endpoint.into(),
-            protocol: ForwardProtocol::Grpc,
+            protocol: ForwardProtocol::default(),
             headers: Vec::new(),
             tls: TlsFiles::default(),
-            compression: Compression::Gzip,
-            queue_bytes: 64 << 20,
+            compression: Compression::default(),
+            queue_bytes: Self::QUEUE_BYTES,
             retry: Retry {
                 max_elapsed: Some(Duration::from_secs(300)),
                 ..Retry::default()

@@ -9,6 +9,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::config::forward::{ClientTls, OtlpForward, Retry};
 use crate::config::values::{Period, Secret, without_secrets};
+use crate::export::WebhookSettings;
 
 /// Where alerts go, by name: a kind, or a kind and a name of one's own after a slash.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,9 +97,8 @@ pub(in crate::config) struct Webhook {
 /// How long an alert lasts in Alertmanager: longer than a loop takes to grow by what is told of it.
 const LASTS: Period = Period(Duration::from_secs(24 * 3_600));
 
-/// About 50 kB of JSON in one request.
 fn max_alerts() -> u32 {
-    32
+    WebhookSettings::MAX_ALERTS
 }
 
 impl<'de> Deserialize<'de> for Exporters {
