@@ -61,6 +61,15 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
+/// The token that a text is, or that a file holds: what surrounds it does not count. Why it is none, where it is none.
+pub(crate) fn token(text: &[u8]) -> Result<&[u8], &'static str> {
+    let token = text.trim_ascii();
+    if token.is_empty() || !token.iter().all(u8::is_ascii_graphic) {
+        return Err("a token is one word of letters, digits and signs");
+    }
+    Ok(token)
+}
+
 /// Works with files on a thread that may wait for a disk, and says in the log where it does: `what` does not answer.
 ///
 /// # Errors

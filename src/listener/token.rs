@@ -16,7 +16,7 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tokio::sync::watch;
 
 use super::{DISCARD_MAX, discard};
-use crate::files::{Fault, read_for};
+use crate::files::{self, Fault, read_for};
 use crate::telemetry::Throttle;
 
 /// Longest token in bytes. Those that programs make are 32 to 64; signed ones may have a kibibyte.
@@ -281,16 +281,13 @@ fn read_one(source: &Token) -> Result<Padded, Fault> {
         Token::Text(text) => text.clone().into_bytes(),
         Token::File(path) => read_for(key, path)?,
     };
-    let token = text.trim_ascii();
-    let is_sendable = token.iter().all(u8::is_ascii_graphic);
-    if token.is_empty() || !is_sendable {
-        let wanted = "a token is one word of letters, digits and signs";
+    let token = files::token(&text).map_err(|wanted| {
         let text = match source {
             Token::Text(_) => wanted.to_owned(),
             Token::File(path) => format!("`{}` holds none: {wanted}", path.display()),
         };
-        return Err(Fault::new(key, text));
-    }
+        Fault::new(key, text)
+    })?;
     let too_long = || Fault::new(key, format!("a token has at most {BYTES_MAX} bytes"));
     Padded::new(token).ok_or_else(too_long)
 }

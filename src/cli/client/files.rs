@@ -7,7 +7,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 
 use super::innermost;
 use crate::cli::failure::Failure;
-use crate::files::{Unfit, pair};
+use crate::files::{self, Unfit, pair};
 
 /// A certificate with its private key.
 pub(super) fn identity(certificate: &Path, key: &Path) -> Result<Identity, Failure> {
@@ -23,11 +23,8 @@ pub(super) fn identity(certificate: &Path, key: &Path) -> Result<Identity, Failu
 /// The header that shows the token in a file.
 pub(super) fn authorization(path: &Path) -> Result<HeaderMap, Failure> {
     let token = read(path, "token-file")?;
-    let token = token.trim_ascii();
-    if token.is_empty() || !token.iter().all(u8::is_ascii_graphic) {
-        let why = "it holds no token, which is one word of letters, digits and signs";
-        return Err(unusable(path, &why));
-    }
+    let token = files::token(&token)
+        .map_err(|wanted| unusable(path, &format!("it holds no token: {wanted}")))?;
     let value = [b"Bearer ", token].concat();
     let mut value = HeaderValue::from_bytes(&value).map_err(|error| unusable(path, &error))?;
     value.set_sensitive(true);
