@@ -109,6 +109,17 @@ pub(super) fn answered(
     (value::answer_json(how, kind, &inner, &arguments), failure)
 }
 
+/// What a command printed, of which it is known whether it failed.
+pub(super) fn printed(
+    how: &ToolSettings<'_>,
+    tool: &str,
+    arguments: &str,
+    text: &str,
+) -> Recorded {
+    let arguments = Arguments::of(arguments);
+    value::answer_json(how, value::ResultKind::of(tool), text, &arguments)
+}
+
 /// What a call brought, by its result: a text, or JSON. `whole` is the result with its message around it, if there is one.
 fn ended<'t>(
     how: &ToolSettings<'_>,

@@ -15,7 +15,7 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{Body, Failure, ModelCall, Recorded, ToolCall};
-use crate::engine::policy::{Policy, ToolSettings};
+use crate::engine::policy::Policy;
 use crate::normalize::ended::{self, exit_code};
 use crate::normalize::records::{Record, count, flag, id, json, pick, text};
 use crate::normalize::report::{Outcome, Report};
@@ -65,7 +65,7 @@ fn tool(record: &mut Record<'_, '_>) {
         None => (Recorded::NotRecorded, None),
         // How a command ended, its exit code says, and not what it printed.
         Some(printed) if printed.is_of_command || !command.is_empty() => {
-            (printed.output(&how), None)
+            (ended::printed(&how, tool, &given, printed.said()), None)
         }
         Some(printed) => ended::answered(&how, tool, &given, printed.body),
     };
@@ -138,11 +138,11 @@ impl<'a> Printed<'a> {
     }
 
     /// A command that still runs has printed nothing yet, which is not an empty result.
-    fn output(&self, how: &ToolSettings<'_>) -> Recorded {
+    fn said(&self) -> &str {
         if self.is_running && self.body.trim().is_empty() {
-            return value::output_json(how, "still running");
+            return "still running";
         }
-        value::output_json(how, self.body)
+        self.body
     }
 }
 
@@ -241,6 +241,18 @@ mod tests {
             expected,
             "{output}"
         );
+    }
+
+    /// Given a command that makes up something by chance, what it printed is told from what it printed before.
+    #[test]
+    fn what_is_drawn_is_told_apart() {
+        let drawn = |printed: &str| {
+            let output = head("Process exited with code 0") + printed;
+            let call = call("true", r#"{"cmd":"openssl rand -hex 16"}"#, &output);
+            call.output.value().map(|value| value.masked)
+        };
+        let (one, other) = ("9f86d081884c7d65\n", "60303ae22b998861\n");
+        assert_ne!(drawn(one), drawn(other));
     }
 
     /// Given how a tool ended by its own account and by its output, it failed when either says so.

@@ -29,7 +29,7 @@ use crate::normalize::records::{Record, count, flag, json, pick, text};
 use crate::normalize::report::{Outcome, Report};
 use crate::normalize::texts::{json_text, member_text};
 use crate::normalize::{fingerprint, value};
-use crate::otlp::{LogView, ValueView};
+use crate::otlp::LogView;
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -101,7 +101,7 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
         None => (Recorded::NotRecorded, None),
         // How a command ended, its exit code says, and not what it printed.
         Some(printed) if !command.is_empty() => {
-            (value::output_of(&how, ValueView::Str(&printed.body)), None)
+            (ended::printed(&how, tool, given, &printed.body), None)
         }
         Some(printed) => ended::answered(&how, tool, given, &printed.body),
     };
