@@ -24,7 +24,7 @@ use super::{Fold, ITEMS_SEEN_MAX};
 #[derive(Clone, Debug)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "nine facts that do not depend on each other"
+    reason = "facts that do not depend on each other"
 )]
 pub(crate) struct Judged<'a> {
     pub(crate) call: &'a Call<'a>,

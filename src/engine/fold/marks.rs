@@ -16,7 +16,7 @@ use super::trend::Trend;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "five facts that do not depend on each other"
+    reason = "facts that do not depend on each other"
 )]
 pub(crate) struct CallMark {
     /// Hash of the tool's name.

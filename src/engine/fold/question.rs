@@ -257,12 +257,14 @@ fn is_apart(letter: char) -> bool {
 const UNRELATED_WORDS_MIN: usize = 8;
 
 /// Names of arguments that hold a question, in which some languages write each thing with a capital.
-pub(super) const QUESTIONS: [&str; 7] = [
+pub(super) const QUESTIONS: [&str; 9] = [
     "\"query\":",
     "\"q\":",
     "\"question\":",
     "\"search\":",
     "\"search_query\":",
+    "\"searchQuery\":",
+    "\"search_term\":",
     "\"keywords\":",
     "\"prompt\":",
 ];

@@ -102,7 +102,7 @@ fn says_one_of(text: &str, phrases: &[String]) -> bool {
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "eleven facts that do not depend on each other"
+    reason = "facts that do not depend on each other"
 )]
 pub(super) struct Members {
     /// A member that was sent to carry the result is there, and empty.
