@@ -13,6 +13,7 @@ use memchr::memmem::Finder;
 use super::super::emptiness::{is_nothing, says_there_is_nothing};
 use super::super::mask::is_volatile_key;
 use super::super::pending::says_pending;
+use super::super::sample::cut;
 use super::super::{Object, items, member, members, unquote, wide};
 
 /// Members that say whether the call went well.
@@ -169,10 +170,14 @@ const THINGS: [&str; 10] = [
     "pod",
 ];
 
+/// How much of arguments is looked at for what they name: behind it stands a text that is handed over.
+const ARGUMENTS_BYTES_MAX: usize = 16 * 1_024;
+
 /// Whether an object tells how a thing is that was asked for by its name, such as a job, or is a verdict: an error in it is the
 /// thing's, and the call that asked for it went well. A thing that the arguments do not name came of the call, and failed with it.
 pub(super) fn tells_of_thing(object: &str, arguments: &str) -> bool {
     let object = Object::of(object);
+    let arguments = cut(arguments, ARGUMENTS_BYTES_MAX);
     let is_asked_for = |value: &str| !is_nothing(value) && arguments.contains(&*unquote(value));
     let names = |name: &str| {
         let is_id = name.ends_with("id") || name.ends_with("Id");
@@ -197,9 +202,10 @@ const RECORD_MEMBERS_MIN: usize = 2;
 
 /// Whether an object says of a thing, which the arguments name in the same way, more than how it is.
 fn is_record(object: &Object<'_>, arguments: &str) -> bool {
+    let arguments = Object::of(arguments);
     let is_said = |name: &str, value: &str| {
-        is_scalar(value)
-            && member(arguments, &[name]).is_some_and(|said| unquote(said) == unquote(value))
+        let said = arguments.text(name).filter(|_| is_scalar(value));
+        said.is_some_and(|said| said == unquote(value))
     };
     let told = object
         .members()
@@ -319,6 +325,7 @@ fn is_scalar(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::tests::is_soon;
     use super::{graphql_error, refusal, tells_of_thing};
 
     #[track_caller]
@@ -406,6 +413,20 @@ mod tests {
         ] {
             assert!(!record(object), "{object}");
         }
+    }
+
+    /// Given an object of many members in answer to long arguments of many more, what these name is told soon.
+    #[test]
+    fn long_arguments_are_no_long_search() {
+        let object = |of: &str, count: usize| {
+            let members: Vec<_> = (0..count).map(|n| format!(r#""{of}{n}":{n}"#)).collect();
+            members.join(",")
+        };
+        let ids: Vec<_> = (0..120).map(|n| format!(r#""k{n}_id":"i{n}""#)).collect();
+        let (numbers, ids) = (object("k", 120), ids.join(","));
+        let failed = format!(r#"{{"error":"boom","status":"done",{numbers},{ids}}}"#);
+        let arguments = format!("{{{}}}", object("argument", 400_000));
+        assert!(is_soon(|| assert!(!tells_of_thing(&failed, &arguments))));
     }
 
     /// Given a response of GraphQL with errors, its first error is one where it has no data; of partial results, of what was not
