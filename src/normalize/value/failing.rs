@@ -8,7 +8,8 @@
 //! 3. Of anything else, a fault in XML (`services`), and its words (`text`).
 //! 4. Of a list, its only item, where that is an object with the code of an error.
 //!
-//! What these say is the error; where they say nothing, the result is.
+//! What these say is the error; where they say nothing, the result is. Nearly every object tells nothing, which `told` knows without
+//! a walk through it.
 
 pub(in crate::normalize) mod closing;
 pub(super) mod complaint;
@@ -21,14 +22,12 @@ pub(in crate::normalize) mod rpc;
 mod services;
 mod system;
 mod text;
+mod told;
 pub(super) mod traceback;
 mod turned_away;
 pub(super) mod walls;
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
 
 use crate::engine::event::Failure;
 
@@ -37,7 +36,7 @@ use self::remark::{is_beside_result, tells_error};
 use self::response::error_told;
 use self::services::{error_of_service, fault_in_xml};
 use super::wide::trimmed_start;
-use super::{failure, failure_of_call, items, member, unquote};
+use super::{Object, failure, failure_of_call, items, member, unquote};
 
 pub(in crate::normalize) use self::text::{reads_as_failure, says_no_error};
 pub(in crate::normalize) use self::traceback::{is_bracketed, without_way};
@@ -124,26 +123,23 @@ fn failure_in_object(object: &str, arguments: &str) -> Option<Failure> {
     // A response within a response is none of anybody's.
     let carried = rpc::carried(object);
     let object = carried.as_deref().unwrap_or(object);
-    // Nearly every result is spared the walk through its members.
-    let has_error = ERROR.find(object.as_bytes()).is_some();
+    let object = &told::asked(object)?;
     let said = || {
-        let refused = || refusal(object).or_else(|| graphql_error(object));
-        let of_service = || refused().or_else(|| error_of_service(object, has_error));
-        of_service().or_else(|| error_told(object, arguments).map(Cow::Owned))
+        refusal(object)
+            .or_else(|| graphql_error(object))
+            .or_else(|| error_of_service(object))
+            .or_else(|| error_told(object, arguments).map(Cow::Owned))
     };
-    let named = has_error.then(|| error_in(object, arguments)).flatten();
-    named.or_else(|| said().map(|why| failure_of_call(&why, arguments)))
+    error_in(object, arguments).or_else(|| said().map(|why| failure_of_call(&why, arguments)))
 }
 
-/// The same where a member named for errors tells it.
-fn error_in(object: &str, arguments: &str) -> Option<Failure> {
-    let is_error = ["isError", "is_error"]
-        .iter()
-        .any(|key| member(object, &[key]) == Some("true"));
-    if is_error {
+/// The same where a member named for errors tells it, as English, Portuguese and Italian services name them.
+fn error_in(object: &Object<'_>, arguments: &str) -> Option<Failure> {
+    let is_true = |flag: &&str| object.member(flag) == Some("true");
+    if ["isError", "is_error"].iter().any(is_true) {
         return Some(failure(""));
     }
-    let error = ERRORS.iter().find_map(|key| member(object, &[key]))?;
+    let error = object.first_of(&["error", "erro", "errore"])?;
     let fails =
         tells_error(error) && !is_beside_result(object) && !tells_of_thing(object, arguments);
     fails.then(|| failure_of_call(&unquote(error), arguments))
@@ -170,12 +166,6 @@ fn cell_error(result: &str) -> Option<&'static str> {
     known.copied().filter(|_| is_alone && !is_row)
 }
 
-/// Members that tell of an error, as English, Portuguese and Italian services name them.
-const ERRORS: [&str; 3] = ["error", "erro", "errore"];
-
-/// What the names of members have that tell of an error.
-static ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("rro"));
-
 /// A failure without words takes the result's, which is then all that was said to these arguments.
 pub(crate) fn told_by_result(error: Failure, result: Option<&str>, arguments: &str) -> Failure {
     match result {
@@ -198,6 +188,21 @@ mod tests {
         assert!(!fails(r#"{"erro": false, "cep": "01001-000"}"#));
         assert!(!fails(r#"{"erro": "", "itens": []}"#));
         assert!(!fails(r#"{"tomorrow": "sunny"}"#));
+    }
+
+    /// Given an object that tells of a failure, it does so however it is spaced.
+    #[test]
+    fn blanks_hide_no_failure() {
+        for object in [
+            r#"{"ret": -1, "msg": "查询失败"}"#,
+            r#"{"detail": [{"loc": ["to"], "msg": "Field required"}]}"#,
+            r#"{"detail": "Invalid token."}"#,
+        ] {
+            let told = |object: &str| Some(failure_of(None, Some(object), "{}")?.text);
+            let spaced = object.replace("{\"", "{\n  \"");
+            assert!(told(object).is_some(), "{object}");
+            assert_eq!(told(object), told(&spaced), "{object}");
+        }
     }
 
     /// Given a text that holds JSON, it failed where the JSON itself would have, at any length that an object is looked at.

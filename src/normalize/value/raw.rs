@@ -134,23 +134,40 @@ fn text_start(bytes: &[u8], end: usize) -> Option<usize> {
 }
 
 /// The members of an object, for those who look for several of them: found in one walk, where [`member`] walks for each.
-pub(in crate::normalize) struct Object<'a>(Vec<(Cow<'a, str>, &'a str)>);
+pub(in crate::normalize) struct Object<'a> {
+    json: &'a str,
+    members: Vec<(Cow<'a, str>, &'a str)>,
+}
 
 impl<'a> Object<'a> {
     /// The members of an object as [`members`] finds them, the first [`MEMBERS_MAX`]; none of anything else.
     pub(in crate::normalize) fn of(json: &'a str) -> Self {
-        Self(members(json).take(MEMBERS_MAX).collect())
+        Self {
+            json,
+            members: members(json).take(MEMBERS_MAX).collect(),
+        }
+    }
+
+    /// How long it is.
+    pub(super) fn bytes(&self) -> usize {
+        self.json.len()
     }
 
     /// The raw JSON of a member.
     pub(in crate::normalize) fn member(&self, name: &str) -> Option<&'a str> {
-        let mut members = self.0.iter();
+        let mut members = self.members.iter();
         members.find_map(|(key, value)| (key == name).then_some(*value))
+    }
+
+    /// The raw JSON of the first of these members that is there.
+    pub(super) fn first_of(&self, names: &[&str]) -> Option<&'a str> {
+        names.iter().find_map(|name| self.member(name))
     }
 
     /// All of them.
     pub(in crate::normalize) fn members(&self) -> impl Iterator<Item = (&str, &'a str)> {
-        self.0.iter().map(|(name, value)| (&**name, *value))
+        let members = self.members.iter();
+        members.map(|(name, value)| (&**name, *value))
     }
 
     /// A member: a text without its quotation marks, anything else as JSON.

@@ -6,15 +6,12 @@
 //! GraphQL is a failure where it has errors and no data.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
 
 use super::super::emptiness::{is_nothing, says_there_is_nothing};
 use super::super::mask::is_volatile_key;
 use super::super::pending::says_pending;
 use super::super::sample::cut;
-use super::super::{Object, items, member, members, unquote, wide};
+use super::super::{Object, items, member, members, unquote};
 
 /// Members that say whether the call went well.
 const FLAGS: [&str; 6] = [
@@ -74,17 +71,16 @@ pub(super) const REFUSAL_BYTES_MAX: usize = 512;
 
 /// The error of an object that says at its top that the call was refused, and tells nothing but why: empty where it does not say
 /// why, `None` where it is a result.
-pub(super) fn refusal(object: &str) -> Option<Cow<'_, str>> {
-    if object.len() > REFUSAL_BYTES_MAX || !may_refuse(object) {
+pub(super) fn refusal<'o>(object: &Object<'o>) -> Option<Cow<'o, str>> {
+    let mut members = object.members();
+    if object.bytes() > REFUSAL_BYTES_MAX || !members.any(|(name, value)| refuses(name, value)) {
         return None;
     }
-    let object = Object::of(object);
     let told = |name: &str| object.member(name).filter(|value| !is_nothing(value));
-    let flag = FLAGS.iter().find_map(|name| object.member(name));
+    let flag = object.first_of(&FLAGS);
     let mut told_states = STATES.iter().filter_map(|name| object.member(name));
     let status = told_states.find(|state| state.starts_with('"'));
-    let status = status.map(unquote);
-    if status.as_deref().is_some_and(says_pending) {
+    if status.is_some_and(|status| says_pending(&unquote(status))) {
         return None;
     }
     let is_check = flag == Some("false") && object.member("success").is_none();
@@ -113,12 +109,17 @@ pub(super) fn refusal(object: &str) -> Option<Cow<'_, str>> {
         (Some("false"), None) => object
             .members()
             .all(|(name, value)| name == "success" || value == "null"),
-        (None, Some(_)) if status.as_deref().is_some_and(is_failed) => {
+        (None, Some(_)) if status.is_some_and(is_failed) => {
             others.all(|(name, _)| ASIDES.contains(&name) || is_volatile_key(name))
         }
         _ => false,
     };
     tells_nothing_else.then(|| why.unwrap_or_default())
+}
+
+/// Whether a member says that the call was refused.
+pub(super) fn refuses(name: &str, value: &str) -> bool {
+    (value == "false" && FLAGS.contains(&name)) || (is_failed(value) && STATES.contains(&name))
 }
 
 /// Whether the first one of a list of errors says where it stands: these were found in a thing that was checked.
@@ -132,9 +133,7 @@ pub(super) fn is_flagged(object: &Object<'_>) -> bool {
     FLAGS
         .iter()
         .any(|name| object.member(name) == Some("false"))
-        || object
-            .member("status")
-            .is_some_and(|status| is_failed(&unquote(status)))
+        || object.member("status").is_some_and(is_failed)
 }
 
 /// Whether a member of this name says how the call went, or what went wrong with it.
@@ -175,8 +174,7 @@ const ARGUMENTS_BYTES_MAX: usize = 16 * 1_024;
 
 /// Whether an object tells how a thing is that was asked for by its name, such as a job, or is a verdict: an error in it is the
 /// thing's, and the call that asked for it went well. A thing that the arguments do not name came of the call, and failed with it.
-pub(super) fn tells_of_thing(object: &str, arguments: &str) -> bool {
-    let object = Object::of(object);
+pub(super) fn tells_of_thing(object: &Object<'_>, arguments: &str) -> bool {
     let arguments = cut(arguments, ARGUMENTS_BYTES_MAX);
     let is_asked_for = |value: &str| !is_nothing(value) && arguments.contains(&*unquote(value));
     let names = |name: &str| {
@@ -191,7 +189,7 @@ pub(super) fn tells_of_thing(object: &str, arguments: &str) -> bool {
     verdicts.any(|verdict| matches!(verdict, "true" | "false"))
         || (states
             .any(|state| state.starts_with('"') && !unquote(state).eq_ignore_ascii_case("error"))
-            && (is_record(&object, arguments)
+            && (is_record(object, arguments)
                 || object
                     .members()
                     .any(|(name, value)| names(name) && is_asked_for(value))))
@@ -217,35 +215,22 @@ fn is_record(object: &Object<'_>, arguments: &str) -> bool {
 /// The first error of a response of GraphQL that brings nothing: its `errors` stand beside `data` that is absent, null, or has
 /// null in all members (GraphQL, October 2021, 7.1), or stand in it, as mutations tell what is wrong with what was sent. `None` of
 /// anything else, and where the error is that there is nothing.
-pub(super) fn graphql_error(object: &str) -> Option<Cow<'_, str>> {
-    static ERRORS: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("rrors\""));
-    // Nearly every object is spared the walk through its members: servers write `errors` first, or `data`.
-    let first = written_first(object)?;
-    if first != "\"errors\"" && (first != "\"data\"" || ERRORS.find(object.as_bytes()).is_none()) {
-        return None;
-    }
-    let response = Object::of(object);
+pub(super) fn graphql_error<'o>(response: &Object<'o>) -> Option<Cow<'o, str>> {
     let is_part = |(name, value): (&str, &str)| match name {
         "errors" => value.starts_with('['),
         "data" => brings_nothing(value) || payload_error(value).is_some(),
         "extensions" => true,
         _ => false,
     };
+    if !response.members().all(is_part) {
+        return None;
+    }
     let error = match response.member("errors") {
         Some(errors) => items(errors).next()?,
         None => payload_error(response.member("data")?)?,
     };
-    let message = member(error, &["message"]).map(unquote)?;
-    let is_error = response.members().all(is_part) && !says_there_is_nothing(&message, &[]);
-    is_error.then_some(message)
-}
-
-/// The name of an object's first member, in its quotes.
-pub(super) fn written_first(object: &str) -> Option<&str> {
-    let rest = object.strip_prefix('{')?.trim_start();
-    // Names are short: a search for many bytes at a time would take longer to begin.
-    let end = rest.get(1..)?.bytes().position(|byte| byte == b'"')?;
-    Some(&rest[..end + 2])
+    let message = member(error, &["message"]).map(unquote);
+    message.filter(|message| !says_there_is_nothing(message, &[]))
 }
 
 /// The first error of a mutation's payload, the only one in `data`, which has nothing else: `{"productUpdate": {"product": null,
@@ -269,54 +254,12 @@ fn brings_nothing(value: &str) -> bool {
     value == "null" || (value.starts_with('{') && members(value).all(|(_, value)| value == "null"))
 }
 
-/// Whether a refusal may stand somewhere in an object. Nearly every one is spared the walk through its members, and most are
-/// spared the search for names, since no value in them begins like one that refuses.
-#[allow(
-    clippy::needless_bitwise_bool,
-    reason = "all places of an object at a time"
-)]
-fn may_refuse(object: &str) -> bool {
-    static NAMES: LazyLock<[Finder<'_>; 9]> = LazyLock::new(|| {
-        [
-            "\"success\"",
-            "\"ok\"",
-            "\"status\"",
-            "\"succeeded\"",
-            "\"isSuccess\"",
-            "\"result\"",
-            "\"outcome\"",
-            "\"erfolg\"",
-            "\"erfolgreich\"",
-        ]
-        .map(Finder::new)
-    });
-    let begins = |before: u8, first: u8, second: u8| {
-        let (first, second) = (first | 0x20, second | 0x20);
-        let is_failed = (first == b'f') & (second == b'a') | (first == b'e') & (second == b'r');
-        ((before == b'"') | (before == b':') | (before == b' ')) & is_failed
-    };
-    let says_so = |name: &Finder<'_>| {
-        let mut places = name.find_iter(object.as_bytes());
-        places.any(|place| {
-            let rest = &object[place + name.needle().len()..];
-            let value = rest.trim_start_matches([' ', ':']);
-            value.starts_with("false") || begins_failed(value)
-        })
-    };
-    wide::any_three(object.as_bytes(), begins) && NAMES.iter().any(says_so)
-}
-
-fn is_failed(status: &str) -> bool {
-    let mut words = STATUSES.iter();
-    words.any(|failed| status.eq_ignore_ascii_case(failed))
-}
-
-/// Whether a value begins like a word for a failure.
-fn begins_failed(value: &str) -> bool {
-    let letters = value.as_bytes().get(1..4);
-    letters.is_some_and(|letters| {
-        letters.eq_ignore_ascii_case(b"err") || letters.eq_ignore_ascii_case(b"fai")
-    })
+/// Whether a value is a word for a failure.
+fn is_failed(value: &str) -> bool {
+    let word = value.trim_matches('"');
+    STATUSES
+        .iter()
+        .any(|failed| word.eq_ignore_ascii_case(failed))
 }
 
 fn is_scalar(value: &str) -> bool {
@@ -326,11 +269,16 @@ fn is_scalar(value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::super::tests::is_soon;
-    use super::{graphql_error, refusal, tells_of_thing};
+    use super::{Object, graphql_error, refusal};
+
+    fn tells_of_thing(object: &str, arguments: &str) -> bool {
+        super::tells_of_thing(&Object::of(object), arguments)
+    }
 
     #[track_caller]
     fn check(object: &str, expected: Option<&str>) {
-        assert_eq!(refusal(object).as_deref(), expected, "{object}");
+        let told = refusal(&Object::of(object));
+        assert_eq!(told.as_deref(), expected, "{object}");
     }
 
     /// Given an object that says at its top that the call was refused and tells nothing but why, that is the error.
@@ -434,7 +382,8 @@ mod tests {
     #[test]
     fn errors_of_graphql() {
         let check = |object: &str, expected: Option<&str>| {
-            assert_eq!(graphql_error(object).as_deref(), expected, "{object}");
+            let told = graphql_error(&Object::of(object));
+            assert_eq!(told.as_deref(), expected, "{object}");
         };
         let errors = r#""errors":[{"message":"no field \"a\"","locations":[]},{"message":"b"}]"#;
         let told = Some(r#"no field "a""#);

@@ -28,8 +28,7 @@ pub(super) fn tells_error(value: &str) -> bool {
 
 /// Whether an object with an error brings a result as well: a list of things, or what envelopes are sent to carry. Where a flag
 /// or a status says that the call failed, what stands beside it says why.
-pub(super) fn is_beside_result(object: &str) -> bool {
-    let object = Object::of(object);
+pub(super) fn is_beside_result(object: &Object<'_>) -> bool {
     let brings = |(name, value): (&str, &str)| {
         let is_list = value.starts_with('[') && !is_nothing(value);
         let is_of_things = || {
@@ -42,12 +41,12 @@ pub(super) fn is_beside_result(object: &str) -> bool {
             && !tells_mishaps(name)
             && ((carries(name) && (is_list || is_map)) || (is_list && is_of_things()))
     };
-    object.members().any(brings) && !is_flagged(&object)
+    object.members().any(brings) && !is_flagged(object)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_beside_result, tells_error};
+    use super::{Object, is_beside_result, tells_error};
 
     /// Given the value of an error, it is none where it says so in whatever way, or is a measure.
     #[test]
@@ -87,7 +86,7 @@ mod tests {
             r#"{"hotels":[{"name":"a"}],"error":"one source is away","success":true}"#,
             r#"{"data":{"a":1},"error":"b is missing"}"#,
         ] {
-            assert!(is_beside_result(object), "{object}");
+            assert!(is_beside_result(&Object::of(object)), "{object}");
         }
         for object in [
             r#"{"results":[],"error":"no key"}"#,
@@ -99,7 +98,7 @@ mod tests {
             r#"{"status":"failed","items":[{"a":1}],"error":"no key"}"#,
             r#"{"output":"it began","error":"no key"}"#,
         ] {
-            assert!(!is_beside_result(object), "{object}");
+            assert!(!is_beside_result(&Object::of(object)), "{object}");
         }
     }
 }

@@ -4,12 +4,8 @@
 //! for, as by a check of links; so there must be a body, or words, beside it.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
 
 use super::super::emptiness::is_nothing;
-use super::super::wide::ends;
 use super::super::{Object, items, member, unquote};
 use super::complaint::refuses;
 use super::turned_away::words_alone;
@@ -35,20 +31,13 @@ const WORDS: [&str; 8] = [
 /// The statuses of what is not there.
 const ABSENT: [&str; 2] = ["404", "410"];
 
-/// How far from either end of an object its status is looked for: most objects are spared the walk through their members.
-const ENDS_BYTES_MAX: usize = 256;
-
 /// What went wrong with a call, as its result tells it: a response that failed, a request that does not fit, or an error of the
 /// tool's own.
-pub(super) fn error_told(object: &str, arguments: &str) -> Option<String> {
-    let in_words = || misfits(object).or_else(|| words_alone(object));
-    if !may_respond(object) {
-        return in_words();
-    }
-    let response = Object::of(object);
-    response_error(&response, arguments)
-        .or_else(in_words)
-        .or_else(|| own_error(&response))
+pub(super) fn error_told(response: &Object<'_>, arguments: &str) -> Option<String> {
+    response_error(response, arguments)
+        .or_else(|| misfits(response))
+        .or_else(|| words_alone(response))
+        .or_else(|| own_error(response))
 }
 
 /// What went wrong with a request, by the response to it, its status first; `None` of anything else. Of what is not there, it says
@@ -65,8 +54,7 @@ fn response_error(response: &Object<'_>, arguments: &str) -> Option<String> {
         return None;
     }
     let in_body = || {
-        let body = BODIES.iter().find_map(|name| response.member(name))?;
-        let body = unquote(body);
+        let body = unquote(response.first_of(&BODIES)?);
         let said = said_in(&Object::of(&body)).map(Cow::into_owned);
         Some(said.map_or(body, Cow::Owned))
     };
@@ -94,23 +82,12 @@ fn own_error(response: &Object<'_>) -> Option<String> {
         code.parse()
             .is_ok_and(|code: i64| code != 0 && !(200..300).contains(&code))
     };
-    let code_of = |names: &[&str]| {
-        let mut all = names.iter();
-        all.find_map(|name| response.member(name)).filter(is_fault)
-    };
-    let words_of = |names: &[&str]| {
-        let mut all = names.iter();
-        let said = all.find_map(|name| response.member(name))?;
-        let said = unquote(said);
-        (said.len() > 2).then_some(said)
-    };
-    let plain = || Some((code_of(&ERROR_CODES)?, words_of(&ERROR_WORDS)?));
-    let vague = || {
-        let code = code_of(&["code", "ret", "cod"])?;
-        Some((code, words_of(&ERROR_WORDS)?)).filter(|(_, words)| refuses(words))
-    };
-    let (code, words) = plain().or_else(vague)?;
-    Some(format!("{code} {words}"))
+    let code_of = |names: &[&str]| response.first_of(names).filter(is_fault);
+    let plain = code_of(&ERROR_CODES);
+    let code = plain.or_else(|| code_of(&["code", "ret", "cod"]))?;
+    let words = unquote(response.first_of(&ERROR_WORDS)?);
+    let tells = words.len() > 2 && (plain.is_some() || refuses(&words));
+    tells.then(|| format!("{code} {words}"))
 }
 
 /// Members that hold the code of an error and nothing else, and those that hold the words beside it.
@@ -135,12 +112,12 @@ const ERROR_WORDS: [&str; 8] = [
 
 /// What `FastAPI` says of a request that does not fit, `{"detail": [{"loc": ["body", "to"], "msg": "Field required", …}]}`, as
 /// the members that it is about and what is wrong with each.
-fn misfits(object: &str) -> Option<String> {
-    if !object.starts_with("{\"detail\"") {
+fn misfits(response: &Object<'_>) -> Option<String> {
+    let (name, all) = response.members().next()?;
+    if name != "detail" || !all.starts_with('[') {
         return None;
     }
-    let all = items(member(object, &["detail"]).filter(|all| all.starts_with('['))?);
-    let told = all.map(|item| {
+    let told = items(all).map(|item| {
         let [place, said] = ["loc", "msg"].map(|name| member(item, &[name]));
         Some(format!("{} {}", place?, unquote(said?)))
     });
@@ -153,17 +130,6 @@ fn said_in<'a>(object: &Object<'a>) -> Option<Cow<'a, str>> {
     let mut all = WORDS.iter();
     let text = |name: &&str| object.member(name).filter(|value| value.starts_with('"'));
     all.find_map(text).map(unquote)
-}
-
-/// Whether a status of HTTP's or a code may stand near one of an object's ends. The short name of one is looked for where such
-/// objects have it.
-fn may_respond(object: &str) -> bool {
-    static NAMES: LazyLock<[Finder<'_>; 2]> =
-        LazyLock::new(|| ["\"status", "ode\""].map(Finder::new));
-    let may = |part: &[u8]| NAMES.iter().any(|name| name.find(part).is_some());
-    let mut begins = ["{\"ret\"", "{\"msg\""].iter();
-    ends(object.as_bytes(), ENDS_BYTES_MAX).into_iter().any(may)
-        || begins.any(|begin| object.starts_with(begin))
 }
 
 #[cfg(test)]
@@ -219,7 +185,7 @@ mod tests {
     fn requests_that_do_not_fit() {
         let said = r#"{"detail":[{"type":"missing","loc":["body","to"],"msg":"Field required","input":{"a":1}}]}"#;
         assert_eq!(
-            misfits(said).as_deref(),
+            misfits(&Object::of(said)).as_deref(),
             Some(r#"["body","to"] Field required"#)
         );
         for object in [
@@ -227,7 +193,7 @@ mod tests {
             r#"{"detail":[]}"#,
             r#"{"detail":[{"name":"a"}]}"#,
         ] {
-            assert_eq!(misfits(object), None, "{object}");
+            assert_eq!(misfits(&Object::of(object)), None, "{object}");
         }
     }
 

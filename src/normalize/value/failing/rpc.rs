@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 
 use super::super::Object;
 use super::super::wide::trimmed_start;
-use super::refusal::written_first;
+use super::told::written_first;
 
 /// The members of a response, of which servers write any first (JSON-RPC 2.0, 5).
 const MEMBERS: [&str; 4] = ["jsonrpc", "id", "result", "error"];

@@ -5,21 +5,16 @@
 //! the tool gives the model the answer and does not raise.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
 
 use super::super::emptiness::is_nothing;
 use super::super::sample::cut;
-use super::super::wide::trimmed_start;
 use super::super::{Object, items, member, unquote};
-use super::refusal::written_first;
 
 /// Longest object that may be no more than such an error.
 const ERROR_BYTES_MAX: usize = 1_024;
 
 /// Members of an object that is a fault and nothing else; one beside others may be that of a thing, such as a device.
-const KNOWN: [&str; 11] = [
+pub(super) const KNOWN: [&str; 11] = [
     "Fault",
     "fault",
     "faultcode",
@@ -33,39 +28,25 @@ const KNOWN: [&str; 11] = [
     "ResponseMetadata",
 ];
 
-/// Where SAP says how a call went: most objects are spared the walk through their members.
-static RETURN: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"RETURN\""));
-
-/// What went wrong, by an object that is an error of a service. `has_error` says whether it has the letters of `error`, as each of
-/// these has that is neither a fault alone nor SAP's.
-pub(super) fn error_of_service(object: &str, has_error: bool) -> Option<Cow<'_, str>> {
-    if object.len() > ERROR_BYTES_MAX {
+/// What went wrong, by an object that is an error of a service.
+pub(super) fn error_of_service<'o>(object: &Object<'o>) -> Option<Cow<'o, str>> {
+    if object.bytes() > ERROR_BYTES_MAX {
         return None;
     }
-    let begins_as_fault = || {
-        let first = written_first(trimmed_start(object));
-        first.is_some_and(|first| KNOWN.contains(&first.trim_matches('"')))
-    };
-    let is_of_sap = || RETURN.find(object.as_bytes()).is_some();
-    if !(has_error || begins_as_fault() || is_of_sap()) {
-        return None;
-    }
-    let object = Object::of(object);
-    let tells_nothing_else = || object.members().all(|(name, _)| KNOWN.contains(&name));
     let of_odata = || words(object.member("odata.error")?, &["message"]);
     let of_amazon = || {
-        let error = object.member("Error").filter(|_| tells_nothing_else())?;
+        let error = object.member("Error")?;
         member(error, &["Code"])?;
         words(error, &["Message"])
     };
-    let fault = || of_fault(&object).filter(|_| tells_nothing_else());
-    of_health(&object)
-        .or_else(fault)
+    let alone = || of_fault(object).or_else(of_amazon);
+    let is_alone = object.members().all(|(name, _)| KNOWN.contains(&name));
+    of_health(object)
+        .or_else(|| is_alone.then(alone)?)
         .or_else(|| of_sap(object.member("RETURN")?))
         .or_else(of_odata)
-        .or_else(of_amazon)
-        .or_else(|| of_tracker(&object))
-        .or_else(|| of_json_api(&object))
+        .or_else(|| of_tracker(object))
+        .or_else(|| of_json_api(object))
 }
 
 /// The text of the first of these members; of an object in its place, of its `value`.

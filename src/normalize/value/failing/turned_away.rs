@@ -7,12 +7,12 @@
 use std::borrow::Cow;
 
 use super::super::emptiness::is_nothing;
-use super::super::{items, member, members, unquote};
+use super::super::{Object, items, member, members, unquote};
 use super::complaint::{complains, refuses, turns_caller_away};
-use super::refusal::{REFUSAL_BYTES_MAX, written_first};
+use super::refusal::REFUSAL_BYTES_MAX;
 
 /// Members that hold what went wrong, and nothing else.
-const FAULTS: &[&str] = &[
+pub(super) const FAULTS: &[&str] = &[
     "detail",
     "err",
     "Error Message",
@@ -23,7 +23,7 @@ const FAULTS: &[&str] = &[
 ];
 
 /// Members that may hold that.
-const SAYINGS: &[&str] = &[
+pub(super) const SAYINGS: &[&str] = &[
     "message",
     "Message",
     "msg",
@@ -33,7 +33,7 @@ const SAYINGS: &[&str] = &[
 ];
 
 /// Members that say beside a message that it is an error's.
-const MARKS: &[&str] = &[
+pub(super) const MARKS: &[&str] = &[
     "__type",
     "documentation_url",
     "errorCode",
@@ -47,7 +47,7 @@ const MARKS: &[&str] = &[
 ];
 
 /// Members that say which error it is, or that it is one.
-const CODES: &[&str] = &[
+pub(super) const CODES: &[&str] = &[
     "cod",
     "code",
     "codeName",
@@ -71,20 +71,15 @@ const ASIDES: &[&str] = &[
 ];
 
 /// The words with which a request was turned away, where these and their like are all that an object holds.
-pub(super) fn words_alone(object: &str) -> Option<String> {
-    if object.len() > REFUSAL_BYTES_MAX {
-        return None;
-    }
-    // Nearly every object is spared the walk through its members.
-    let first = written_first(object)?.trim_matches('"');
+pub(super) fn words_alone(object: &Object<'_>) -> Option<String> {
+    let (first, _) = object.members().next()?;
     let mut firsts = [FAULTS, SAYINGS, MARKS, CODES].into_iter();
-    if !firsts.any(|names| names.contains(&first)) {
+    if object.bytes() > REFUSAL_BYTES_MAX || !firsts.any(|names| names.contains(&first)) {
         return None;
     }
     let mut told: Option<Cow<'_, str>> = None;
     let (mut is_named, mut is_marked, mut is_clear) = (false, false, false);
-    for (name, value) in members(object) {
-        let name = &*name;
+    for (name, value) in object.members() {
         if CODES.contains(&name) && says_well(name, value) {
             return None;
         }
@@ -145,7 +140,7 @@ fn words_in(value: &str) -> Option<Cow<'_, str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::words_alone;
+    use super::{Object, words_alone};
 
     /// Given an object with nothing but why a request was turned away, that is told.
     #[test]
@@ -208,7 +203,8 @@ mod tests {
                 "Team not authorized",
             ),
         ] {
-            assert_eq!(words_alone(object).as_deref(), Some(expected), "{object}");
+            let told = words_alone(&Object::of(object));
+            assert_eq!(told.as_deref(), Some(expected), "{object}");
         }
     }
 
@@ -234,7 +230,7 @@ mod tests {
             r#"{"message":"The access token has expired and was renewed.","code":0}"#,
             r#"{"ok":true,"message":"Throttled to spare the quota."}"#,
         ] {
-            assert_eq!(words_alone(object), None, "{object}");
+            assert_eq!(words_alone(&Object::of(object)), None, "{object}");
         }
     }
 }
