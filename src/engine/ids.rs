@@ -2,5 +2,5 @@
 
 /// Whether a member of this name holds an id.
 pub(crate) fn names_id(name: &str) -> bool {
-    name == "id" || name.ends_with("_id") || name.ends_with("Id")
+    matches!(name, "id" | "uid" | "uuid" | "guid") || name.ends_with("_id") || name.ends_with("Id")
 }

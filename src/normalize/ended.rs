@@ -110,12 +110,7 @@ pub(super) fn answered(
 }
 
 /// What a command printed, of which it is known whether it failed.
-pub(super) fn printed(
-    how: &ToolSettings<'_>,
-    tool: &str,
-    arguments: &str,
-    text: &str,
-) -> Recorded {
+pub(super) fn printed(how: &ToolSettings<'_>, tool: &str, arguments: &str, text: &str) -> Recorded {
     let arguments = Arguments::of(arguments);
     value::answer_json(how, value::ResultKind::of(tool), text, &arguments)
 }

@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use crate::engine::ids::names_id;
+
 use super::super::emptiness::{is_nothing, says_there_is_nothing};
 use super::super::mask::is_volatile_key;
 use super::super::pending::says_pending;
@@ -178,8 +180,7 @@ pub(super) fn tells_of_thing(object: &Object<'_>, arguments: &str) -> bool {
     let arguments = cut(arguments, ARGUMENTS_BYTES_MAX);
     let is_asked_for = |value: &str| !is_nothing(value) && arguments.contains(&*unquote(value));
     let names = |name: &str| {
-        let is_id = name.ends_with("id") || name.ends_with("Id");
-        (is_id && !matches!(name, "request_id" | "trace_id" | "correlation_id"))
+        (names_id(name) && !matches!(name, "request_id" | "trace_id" | "correlation_id"))
             || THINGS.contains(&name)
     };
     let mut verdicts = VERDICTS.iter().filter_map(|name| object.member(name));
@@ -350,6 +351,8 @@ mod tests {
         ] {
             assert!(!tells_of_thing(object, r#"{"of":["x"]}"#), "{object}");
         }
+        let paid = r#"{"error":"declined by the bank","status":"declined","amount_paid":20}"#;
+        assert!(!tells_of_thing(paid, r#"{"amount":20}"#));
         let record = |object| tells_of_thing(object, r#"{"run":"r7","to":"ann"}"#);
         assert!(record(
             r#"{"run":"r7","status":"failed","error":"OOM","seconds":70,"zone":"b"}"#
