@@ -8,8 +8,8 @@
 //! 3. Of anything else, a fault in XML (`services`), and its words (`text`).
 //! 4. Of a list, its only item, where that is an object with the code of an error.
 //!
-//! What these say is the error; where they say nothing, the result is. Nearly every object tells nothing, which `told` knows without
-//! a walk through it.
+//! What these say is the error; where they say nothing, the result is. Nearly every object tells nothing, which `told` knows
+//! without a walk through it.
 
 pub(in crate::normalize) mod closing;
 pub(super) mod complaint;

@@ -1,7 +1,8 @@
-//! Which objects may tell a failure. What one says of a call stands in its members at its top, which one walk finds for all who ask.
+//! Which objects may tell a failure. What one says of a call stands in its members at its top, which one walk finds for all
+//! who ask.
 //!
-//! Nearly every object tells none, and is spared the walk: it has not the letters of `error`, nor SAP's name for how a call went; no
-//! status or code stands near its ends; it does not begin as errors do; and no member of a short one says that it was refused.
+//! Nearly every object tells none, and is spared the walk: it has not the letters of `error`, nor SAP's name for how a call went;
+//! no status or code stands near its ends; it does not begin as errors do; and no member of a short one says that it was refused.
 
 use std::sync::LazyLock;
 
