@@ -41,9 +41,12 @@ pub(crate) enum Clock {
 }
 
 impl Clock {
-    /// The clock of this machine.
+    /// The clock of this machine, which is believed as it is now.
     pub(crate) fn system() -> Self {
-        Self::System(Arc::default())
+        let forward = Forward::default();
+        // A leap is known from the first moment on, and not only from the first run on of which the age is asked.
+        let _ = forward.age_ns();
+        Self::System(Arc::new(forward))
     }
 
     /// Nanoseconds since 1970.
