@@ -9,10 +9,10 @@ use std::cell::OnceCell;
 use crate::engine::event::Recorded;
 use crate::engine::policy::ToolSettings;
 
-use super::digest::Reader;
 use super::markers::is_marker;
 use super::member_name::{MemberName, Said, Says};
 use super::raw::{self, member, members, unquote};
+use super::reader::Reader;
 use super::wide::trimmed;
 use super::{hits, input_value};
 

@@ -4,8 +4,8 @@
 //! A check that fails after each push tells each time which push it was of. Elsewhere a new number of this kind may be what was
 //! asked for, or count something; where the answer is no, it does not make the no another one. What is counted is smaller.
 
+use super::digest::{Digest, Shape};
 use super::member_name::{MemberName, Says};
-use super::nested::{Digest, Shape};
 use super::pending::is_failing_state;
 use super::scratch::{Scratch, Written};
 

@@ -7,9 +7,9 @@
 
 use std::ops::Range;
 
+use super::digest::{Digest, MEMBER_SIGNS, Shape};
 use super::hash::mix;
 use super::member_name::{MemberName, Says};
-use super::nested::{Digest, MEMBER_SIGNS, Shape};
 
 /// Names of the command, and of a plan that is written down.
 pub(super) const COMMANDS: [&str; 3] = ["command", "cmd", "plan"];

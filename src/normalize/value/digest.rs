@@ -1,440 +1,472 @@
-//! One pass over a value, in whatever form it came, that gives all that is kept of it.
-//!
-//! JSON text goes through `json` and OTLP's structured values through their own recursion; both end in the same few
-//! functions, so that the same value has the same fingerprint in both. No tree is built. Members of an object are mixed
-//! one by one and added up: their order cannot matter, and nothing needs sorting. The hash is not meant to withstand a
-//! sender who looks for collisions; such a sender can only fool the watch over his own runs.
+//! What is kept of a value, and of the lists and objects that are being read.
 
-mod made_up;
-mod scalars;
-mod texts;
+use std::ops::Range;
 
-use crate::engine::event::{self, ITEMS_MIN};
-use crate::engine::policy::ToolSettings;
-use crate::otlp::ValueView;
-
-pub(super) use self::scalars::is_one;
-use super::attempts;
-use super::beside::Words;
-use super::drawn::Drawn;
-use super::failing::complaint::refuses;
-use super::faults;
-use super::hash::{self, mix};
+use super::beside::{Beside, Words};
+use super::emptiness::Members;
+use super::faults::Fault;
+use super::hash::mix;
 use super::items::Items;
-use super::json::{self, Found};
 use super::member_name::{MemberName, Said, Says};
-use super::nested::{Digest, List, Map, Member, Role, Shape, none_failed, scalar};
-use super::numbers::Numbers;
-use super::sample::{Sample, head};
-use super::wide::trimmed;
+use super::reader::VOLATILE;
+use super::redact::names::is_secret;
+use super::redact::programs::Arguments;
 
-/// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
-/// this bounds what one span can cost.
-pub(super) const READ_BYTES_MAX: usize = 64 * 1024;
-
-/// Shortest text that is taken for JSON that was cut off: limits of attributes are longer, and what only looks like the beginning
-/// of JSON, the pattern `[` for one, is shorter.
-const CUT_OFF_BYTES_MIN: usize = 64;
-
-/// How often JSON within a text is unwrapped, one within the other.
-const UNWRAPS_MAX: u8 = 3;
-
-// Each kind of value has a number of its own, here and in `scalars`, that is part of its hash.
-const LIST: u64 = 0x11;
-const MAP: u64 = 0x22;
-const BYTES: u64 = 0x88;
-pub(super) const VOLATILE: u64 = 0x99;
-
-/// Longest text of a result of which the numbers are read one by one; in a longer one, many things are told.
-const NUMBERS_TEXT_BYTES_MAX: usize = 512;
-
-/// Reads one value.
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "facts that do not depend on each other"
-)]
-pub(super) struct Reader<'h> {
-    /// What is special about the tool whose arguments or result it is.
-    how: ToolSettings<'h>,
-    /// Results are masked and may say in words that there is nothing; arguments are kept as a sample instead.
-    is_output: bool,
-    /// The result is a verdict that says no.
-    says_no: bool,
-    /// It is a receipt for what was made or done.
-    is_receipt: bool,
-    sample: Sample,
-    /// The numbers in a result.
-    numbers: Numbers,
-    /// The items of the longest list in a result, or of the outermost one that has several.
-    items: Items,
-    unwraps: u8,
-    /// How many lists are open.
-    lists: usize,
-    /// Of arguments: the member that is read next names an element of a page.
-    names_element: bool,
-    /// What the names of the members say of the object that was read last.
-    said: Said,
-    /// Of arguments: what the member that is read next may be, made up for the call, and whether what was read last is that.
-    may_be_drawn: Option<Drawn>,
-    is_drawn: bool,
-    /// Of arguments: a part of them is hidden, since they were cut off, or behind a marker.
-    pub(super) is_partial: bool,
-    /// Bytes of a result's texts of which nothing is masked.
-    pub(super) plain_bytes: usize,
-    /// What the value that was read last came to. It stays here instead of being returned: what is handed on is copied in larger
-    /// pieces than it was written in, and for such a piece the processor waits until all of it has been written.
-    told: Digest,
+/// What a value is, as far as its surroundings want to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// `null`, or the printed address of an object: a member that is left out.
+    #[default]
+    Nothing,
+    Flag,
+    Zero,
+    Number,
+    Text,
+    List,
+    Map,
 }
 
-impl<'h> Reader<'h> {
-    /// A reader for arguments: writes a sample.
-    pub(super) fn for_input(how: &ToolSettings<'h>) -> Self {
-        Self::of(how, false)
+/// All that is kept of a value.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "seven facts that do not depend on each other"
+)]
+pub(super) struct Digest {
+    pub(super) hash: u64,
+    /// The same with volatile text masked.
+    pub(super) masked: u64,
+    /// Of a result: the same without its numbers.
+    pub(super) frame: u64,
+    /// Length of the canonical form in bytes, with escapes counted as the character that they stand for.
+    pub(super) bytes: usize,
+    pub(super) empty: bool,
+    /// Of a result: it says that something is still under way.
+    pub(super) pending: bool,
+    /// Of a result that is a text: it says so where it is the state of something.
+    pub(super) doing: bool,
+    /// Of a result: it is a verdict that says no.
+    pub(super) denies: bool,
+    /// Of a result: there are grave faults in it, as compilers tell them.
+    pub(super) faulty: bool,
+    /// Of a result that is a text: it is short and in words of refusal.
+    pub(super) refuses: bool,
+    /// Of arguments: a marker that stands for a hidden text.
+    pub(super) hidden: bool,
+    pub(super) shape: Shape,
+}
+
+impl Digest {
+    /// Whether it is `false`.
+    pub(super) fn is_no(&self) -> bool {
+        self.shape == Shape::Flag && self.bytes == "false".len()
     }
 
-    /// A reader for results: masks, and knows the words for nothing.
-    pub(super) fn for_output(how: &ToolSettings<'h>) -> Self {
-        Self::of(how, true)
+    /// Whether it is `true`.
+    pub(super) fn is_yes(&self) -> bool {
+        self.shape == Shape::Flag && self.bytes == "true".len()
     }
+}
 
-    /// A reader for results that say no: masks what tells one attempt from the next, too.
-    pub(super) fn for_verdict(how: &ToolSettings<'h>) -> Self {
+/// What is kept of a value that is neither empty nor volatile.
+pub(super) fn scalar(hash: u64, bytes: usize, shape: Shape) -> Digest {
+    Digest {
+        hash,
+        masked: hash,
+        frame: hash,
+        bytes,
+        empty: false,
+        pending: false,
+        doing: false,
+        denies: false,
+        faulty: false,
+        refuses: false,
+        hidden: false,
+        shape,
+    }
+}
+
+/// Where a member of an object stands in the sample.
+#[derive(Clone, Copy)]
+pub(super) struct Member {
+    pub(super) place: usize,
+    pub(super) value: usize,
+    /// Numbers before it.
+    pub(super) numbers: usize,
+    pub(super) name: MemberName,
+}
+
+/// The quotation marks around a member's name, and the colon.
+pub(super) const MEMBER_SIGNS: usize = 3;
+
+/// A list being read.
+#[derive(Default)]
+pub(super) struct List {
+    pub(super) hash: u64,
+    pub(super) masked: u64,
+    pub(super) frame: u64,
+    pub(super) bytes: usize,
+    pub(super) count: u64,
+    pub(super) filled: bool,
+    /// Of a result: an item tells of grave faults.
+    pub(super) faulty: bool,
+    /// Of a result: what is kept of the items one by one.
+    pub(super) items: Items,
+    /// Of arguments: where the next item stands in the sample.
+    pub(super) place: usize,
+    /// Of arguments: what those of a program would be, as in `["login", "--password", …]`.
+    pub(super) arguments: Arguments,
+}
+
+/// An object being read.
+#[derive(Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "facts that its members tell, each by itself"
+)]
+pub(super) struct Map {
+    pub(super) hash: u64,
+    pub(super) masked: u64,
+    pub(super) frame: u64,
+    pub(super) bytes: usize,
+    pub(super) count: u64,
+    /// What the names of all members say.
+    pub(super) said: Said,
+    pub(super) members: Members,
+    pub(super) pending: bool,
+    pub(super) denies: bool,
+    /// A member says that it did not go well, and another one lists faults: both together are a verdict.
+    goes_wrong: bool,
+    has_faults: bool,
+    /// A member holds what a program printed, which says why beside one that says that it did not go well.
+    has_print: bool,
+    /// A member lists errors in words: alone it is a verdict.
+    lists_errors: bool,
+    /// What the members say of a fault that it may be.
+    pub(super) fault: Fault,
+    /// A member tells of grave faults.
+    faulty: bool,
+    /// A member counts what failed, and is above nought; another one counts what passed.
+    some_failed: bool,
+    counts_passed: bool,
+    /// Of arguments: where the first member stands in the sample.
+    pub(super) place: usize,
+    /// Of arguments: whether these are a shell's.
+    pub(super) beside: Beside,
+    /// Of arguments: members that may have been made up for the call, if nothing is asked by them.
+    pub(super) drawn: Vec<Words>,
+    /// Of arguments: a member names a secret that another one holds.
+    names_secret: bool,
+    /// Of arguments: where in the sample a value stands that a later member may name.
+    unnamed: Option<Range<usize>>,
+    /// What a member that may say what was asked adds to `masked` and `frame`, if there is one.
+    question: Option<u64>,
+    /// A member holds several values.
+    is_nested: bool,
+    /// What members that may say how well this was found add to `masked` and to `frame`.
+    scores: (u64, u64),
+    /// What members that count writes add to `masked` and to `frame`.
+    counters: (u64, u64),
+    /// A member is a text of some length.
+    has_passage: bool,
+}
+
+/// What names say of how something is, or how it went; those of most members say nothing of it.
+const HOW_IT_IS: Said = Said::all(&[
+    Says::State,
+    Says::Asked,
+    Says::End,
+    Says::UnderWay,
+    Says::Verdict,
+    Says::WentWell,
+    Says::Mishaps,
+    Says::Printed,
+    Says::Errors,
+    Says::Passed,
+    Says::Failed,
+]);
+
+/// What names say that gives their members a role.
+const ROLES: Said = Said::all(&[
+    Says::Volatile,
+    Says::Token,
+    Says::Turn,
+    Says::Version,
+    Says::Views,
+    Says::Writes,
+    Says::Query,
+    Says::Score,
+    Says::Picture,
+]);
+
+impl List {
+    /// A list whose items stand in a sample from a place on.
+    pub(super) fn at(place: usize) -> Self {
         Self {
-            says_no: true,
-            ..Self::for_output(how)
-        }
-    }
-
-    /// A reader for receipts: masks what tells one from the next, too.
-    pub(super) fn for_receipt(how: &ToolSettings<'h>) -> Self {
-        Self {
-            is_receipt: true,
-            ..Self::for_output(how)
-        }
-    }
-
-    fn of(how: &ToolSettings<'h>, is_output: bool) -> Self {
-        Self {
-            how: *how,
-            is_output,
-            says_no: false,
-            is_receipt: false,
-            sample: Sample::default(),
-            numbers: Numbers::default(),
-            items: Items::default(),
-            unwraps: UNWRAPS_MAX,
-            lists: 0,
-            names_element: false,
-            said: Said::default(),
-            may_be_drawn: None,
-            is_drawn: false,
-            is_partial: false,
-            plain_bytes: 0,
-            told: Digest::default(),
-        }
-    }
-
-    /// What the value that was read last came to.
-    pub(super) fn told(&self) -> &Digest {
-        &self.told
-    }
-
-    /// What the names of its members say, where the value is an object.
-    pub(super) fn names(&self) -> Option<Said> {
-        (self.told.shape == Shape::Map).then_some(self.said)
-    }
-
-    /// The sample of what was read.
-    pub(super) fn into_sample(self) -> Sample {
-        self.sample
-    }
-
-    /// The numbers in a result, with the hash of the rest of it; nothing where there are none, or too many.
-    pub(super) fn numbers(&self) -> Option<event::Numbers> {
-        self.numbers.told(self.told.frame)
-    }
-
-    /// The items of the list that a result is, or that is most of it.
-    pub(super) fn items(&self) -> Box<[u16]> {
-        self.items.told()
-    }
-
-    /// Digests a text that is the whole value: JSON if it looks like it, else the text without blanks around it.
-    pub(super) fn whole_text(&mut self, text: &str) {
-        let text = trimmed(text);
-        if !self.json_in(text) {
-            self.text(text, text.len());
-            self.told.refuses = self.is_output && refuses(text);
-            self.told.denies |= self.is_output && faults::are_shown_in(text);
-            self.write(|sample| sample.whole_text(head(text)));
-        }
-    }
-
-    /// Digests JSON text, scalars too; what is not JSON counts as a text.
-    pub(super) fn json(&mut self, text: &str) {
-        let text = trimmed(text);
-        let is_scalar = matches!(
-            text.as_bytes().first(),
-            Some(b'0'..=b'9' | b'-' | b't' | b'f' | b'n')
-        );
-        if !is_scalar || !self.parse(text) {
-            self.whole_text(text);
-        }
-    }
-
-    /// Digests a value of OTLP that is the whole value.
-    pub(super) fn whole_view(&mut self, view: ValueView<'_>) {
-        match view {
-            ValueView::Str(text) => self.whole_text(text),
-            ValueView::Bytes(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) => self.whole_text(text),
-                Err(_) => self.view(view),
-            },
-            _ => self.view(view),
-        }
-    }
-
-    fn view(&mut self, view: ValueView<'_>) {
-        match view {
-            ValueView::Empty => self.null(),
-            ValueView::Bool(flag) => self.flag(flag),
-            ValueView::Int(number) => self.integer(i128::from(number)),
-            ValueView::Double(number) => self.float(number, ""),
-            ValueView::Str(text) => self.member_text(text),
-            ValueView::Bytes(bytes) => {
-                self.told = scalar(mix(BYTES, hash::bytes(bytes)), bytes.len(), Shape::Text);
-            }
-            ValueView::Array(items) => {
-                let mut list = self.open_list();
-                for item in &items {
-                    self.view(item);
-                    self.add_item(&mut list);
-                }
-                self.close_list(&list);
-            }
-            ValueView::Map(members) => {
-                let mut map = self.open_map();
-                for (key, value) in &members {
-                    let place = self.next_member(&map, key);
-                    self.view(value);
-                    self.add_member(&mut map, key, place);
-                }
-                self.close_map(&mut map);
-            }
-        }
-    }
-
-    /// Reads JSON within a text: an object, a list, or a text that was encoded once more. False where there is none.
-    fn json_in(&mut self, text: &str) -> bool {
-        let looks_like_json = matches!(text.as_bytes().first(), Some(b'{' | b'[' | b'"'));
-        if !looks_like_json || self.unwraps == 0 || text.len() > READ_BYTES_MAX {
-            return false;
-        }
-        self.unwraps -= 1;
-        let is_json = if text.starts_with('"') {
-            let inner = json::unquoted(text);
-            inner.map(|inner| self.whole_text(&inner)).is_some()
-        } else {
-            self.parse(text)
-        };
-        self.unwraps += 1;
-        is_json
-    }
-
-    /// Parses JSON; what a failed attempt wrote is taken back.
-    fn parse(&mut self, text: &str) -> bool {
-        let (place, count, lists) = (self.sample.place(), self.numbers.count(), self.lists);
-        let items = self.items;
-        let found = json::read(text, self);
-        if found == Found::Value {
-            return true;
-        }
-        self.lists = lists;
-        self.items = items;
-        self.sample.take_back(place);
-        self.numbers.take_back(count);
-        self.is_partial |= found == Found::Beginning && text.len() >= CUT_OFF_BYTES_MIN;
-        false
-    }
-
-    fn write(&mut self, write: impl FnOnce(&mut Sample)) {
-        if !self.is_output {
-            write(&mut self.sample);
-        }
-    }
-
-    /// A text within JSON, which may be JSON once more.
-    pub(super) fn member_text(&mut self, text: &str) {
-        if matches!(text.as_bytes().first(), Some(b'{' | b'[')) && self.json_in(text) {
-            return;
-        }
-        self.write(|sample| sample.member_text(head(text)));
-        self.text(text, text.len() + 2);
-    }
-
-    pub(super) fn open_list(&mut self) -> List {
-        self.write(|sample| sample.sign("["));
-        self.lists += 1;
-        List::at(self.sample.place())
-    }
-
-    /// Takes what was read last as an item; the comma behind the last one is taken back at the end.
-    pub(super) fn add_item(&mut self, list: &mut List) {
-        self.write(|sample| {
-            if list.arguments.holds_secret(sample.since(list.place)) {
-                sample.hide(list.place);
-            }
-            sample.sign(",");
-            list.place = sample.place();
-        });
-        let item = &self.told;
-        self.is_partial |= item.hidden;
-        list.hash = mix(list.hash, item.hash);
-        // The same results in another order are the same results.
-        list.masked = if self.is_output {
-            list.masked.wrapping_add(mix(LIST, item.masked))
-        } else {
-            mix(list.masked, item.masked)
-        };
-        list.frame = mix(list.frame, item.frame);
-        if self.is_output {
-            list.items.add(item);
-        }
-        list.bytes += item.bytes;
-        list.count += 1;
-        list.filled |= !item.empty;
-        list.faulty |= item.faulty;
-    }
-
-    pub(super) fn close_list(&mut self, list: &List) {
-        self.lists -= 1;
-        let is_outermost = self.lists == 0 && list.items.count() >= ITEMS_MIN;
-        if is_outermost || list.items.count() > self.items.count() {
-            self.items = list.items;
-        }
-        self.write(|sample| {
-            let comma = usize::from(list.count > 0);
-            sample.take_back(sample.place() - comma);
-            sample.sign("]");
-        });
-        let hash = mix(LIST ^ list.count, list.hash);
-        let bytes = 2 + list.bytes + (list.count as usize).saturating_sub(1);
-        self.told = Digest {
-            // Of a list of one thing; of several, each has a state of its own, and a word is none.
-            pending: list.count == 1 && self.told.pending && self.told.shape != Shape::Text,
-            masked: mix(LIST ^ list.count, list.masked),
-            frame: mix(LIST ^ list.count, list.frame),
-            empty: !list.filled,
-            denies: list.faulty,
-            faulty: list.faulty,
-            ..scalar(hash, bytes, Shape::List)
-        };
-    }
-
-    pub(super) fn open_map(&mut self) -> Map {
-        self.write(|sample| sample.sign("{"));
-        Map::at(self.sample.place())
-    }
-
-    /// Writes a member's name; the place is where the member began.
-    pub(super) fn next_member(&mut self, map: &Map, key: &str) -> Member {
-        let place = self.sample.place();
-        if map.count > 0 {
-            self.write(|sample| sample.sign(","));
-        }
-        let name = MemberName::of(key);
-        self.write(|sample| sample.key(key, name));
-        if !self.is_output {
-            self.names_element = name.says(Says::Element);
-            self.may_be_drawn = name.says(Says::Drawn).then(|| Drawn::named(key)).flatten();
-            self.is_drawn = false;
-        }
-        Member {
             place,
-            value: self.sample.place(),
-            numbers: self.numbers.count(),
-            name,
+            ..Self::default()
+        }
+    }
+}
+
+/// Members that name what stands in another one of the same object, and that one.
+pub(super) const VALUE_NAMES: [&str; 11] = [
+    "name", "key", "Name", "Key", "element", "selector", "field", "label", "id", "variable", "type",
+];
+pub(super) const NAMED_VALUES: [&str; 4] = ["value", "Value", "val", "text"];
+
+impl Map {
+    /// An object whose members stand in a sample from a place on.
+    pub(super) fn at(place: usize) -> Self {
+        Self {
+            place,
+            ..Self::default()
         }
     }
 
-    /// Takes what was read last as a member.
-    pub(super) fn add_member(&mut self, map: &mut Map, key: &str, member: Member) {
-        // The member may have been no text.
-        self.names_element = false;
-        let (value, name) = (&self.told, member.name);
-        map.said.add(name.said);
-        let is_volatile = self.how.volatile_fields.iter().any(|field| field == key);
-        if self.is_output {
-            let is_payload = self.how.payload_fields.iter().any(|field| field == key);
-            map.members.add(name, value, (is_volatile, is_payload));
-            map.fault.add(name, value);
+    /// Whether the next member of arguments, with its value as the sample has it from a place on, holds a secret: its name says
+    /// so, or another member, as in the lists of variables and headers, `{"name": "API_KEY", "value": …}`, and in what is typed
+    /// into a page. `true` and `false` are no secrets.
+    pub(super) fn holds_secret(
+        &mut self,
+        name: MemberName,
+        value: &Digest,
+        place: usize,
+        written: &str,
+    ) -> bool {
+        if value.shape == Shape::Text && name.says(Says::NameOfValue) {
+            self.names_secret |= is_secret(written.as_bytes());
         }
-        let counts_attempts = self.says_no && attempts::is_told_by(name, value);
-        let is_scalar = matches!(value.shape, Shape::Text | Shape::Number);
-        let drawn = (self.is_drawn && is_scalar)
-            .then(|| Drawn::named(key))
-            .flatten();
-        self.is_drawn = false;
-        let is_in_doubt = drawn.is_some_and(Drawn::is_in_doubt);
-        let is_drawn = counts_attempts || (drawn.is_some() && !is_in_doubt);
-        if value.shape == Shape::Nothing || is_volatile || is_drawn || self.counts_thoughts() {
-            self.sample.take_back(member.place);
-            self.numbers.take_back(member.numbers);
-            return;
+        if !name.says(Says::NamedValue) {
+            return value.shape != Shape::Flag && name.says(Says::Secret);
         }
-        let role = Role::of(name, value, self.lists > 0);
-        let has_numbers = self.numbers.count() > member.numbers;
-        let is_secret = (value.hidden || has_numbers) && name.says(Says::Secret);
-        if is_secret || none_failed(name, value) || matches!(role, Role::Volatile | Role::Question)
-        {
-            self.numbers.take_back(member.numbers);
+        if !self.names_secret {
+            self.unnamed = Some(place..place + written.len());
         }
-        // A secret is hidden each time, and seldom another one.
-        self.is_partial |= value.hidden && !is_secret;
-        self.numbers.belong_to(member.numbers, name.hash);
-        if !self.is_output {
-            if map.holds_secret(name, value, member.value, self.sample.since(member.value)) {
-                self.sample.hide(member.value);
-            }
-            let (from, to) = (member.place, self.sample.place());
-            if is_in_doubt && !self.is_main(key) {
-                map.drawn.push(Words::of(key, name.hash, value, from..to));
-            }
-            map.beside.add(key, name, value, from..to);
-        }
-        map.add(name, key.len(), value, role);
+        self.names_secret
     }
 
-    pub(super) fn close_map(&mut self, map: &mut Map) {
-        let secret = map.named_later();
-        let is_secret_named = secret.is_some();
-        if let Some(secret) = secret {
-            self.sample.hide_within(secret);
+    /// Where a secret stands in the sample that was named behind it.
+    pub(super) fn named_later(&self) -> Option<Range<usize>> {
+        self.unnamed.clone().filter(|_| self.names_secret)
+    }
+
+    /// Adds a member of a name of so many bytes.
+    pub(super) fn add(&mut self, name: MemberName, name_bytes: usize, value: &Digest, role: Role) {
+        let is_nested = matches!(value.shape, Shape::List | Shape::Map);
+        self.is_nested |= is_nested;
+        self.faulty |= value.faulty;
+        self.has_passage |= value.shape == Shape::Text && value.bytes >= PASSAGE_BYTES_MIN;
+        if is_nested || name.said.says_any(HOW_IT_IS) {
+            self.note_how_it_is(name, value);
         }
-        if let Some(words) = map.beside.words() {
-            self.sample.cut_out(words.place.clone());
-            map.leave_out(&words);
-        } else if !is_secret_named && !map.drawn.is_empty() {
-            self.leave_out_drawn(map);
-        }
-        self.write(|sample| sample.sign("}"));
-        self.said = map.said;
-        let (masked, frame) = map.told(self.how.search);
-        self.told = Digest {
-            hash: mix(MAP ^ map.count, map.hash),
-            masked: mix(MAP ^ map.count, masked),
-            frame: mix(MAP ^ map.count, frame),
-            bytes: 2 + map.bytes + (map.count as usize).saturating_sub(1),
-            empty: if self.is_output {
-                map.members.is_empty()
-            } else {
-                map.count == 0
-            },
-            pending: map.pending,
-            denies: map.is_verdict() || map.is_faulty(),
-            faulty: map.is_faulty(),
-            shape: Shape::Map,
-            ..Digest::default()
+        let (masked, frame) = match role {
+            Role::Volatile => (VOLATILE, VOLATILE),
+            Role::Question => {
+                self.question = Some(mix(name.hash, value.masked));
+                (value.masked, value.masked)
+            }
+            Role::Score => {
+                self.scores.0 = self.scores.0.wrapping_add(mix(name.hash, value.masked));
+                self.scores.1 = self.scores.1.wrapping_add(mix(name.hash, value.frame));
+                (value.masked, value.frame)
+            }
+            Role::Counter => {
+                self.counters.0 = self.counters.0.wrapping_add(mix(name.hash, value.masked));
+                self.counters.1 = self.counters.1.wrapping_add(mix(name.hash, value.frame));
+                (value.masked, value.frame)
+            }
+            Role::Picture => (value.hash, value.hash),
+            Role::Other => (value.masked, value.frame),
         };
+        // Addition makes the order of members meaningless; mixing before it keeps name and value together.
+        self.hash = self.hash.wrapping_add(mix(name.hash, value.hash));
+        self.masked = self.masked.wrapping_add(mix(name.hash, masked));
+        self.frame = self.frame.wrapping_add(mix(name.hash, frame));
+        self.bytes += name_bytes + MEMBER_SIGNS + value.bytes;
+        self.count += 1;
+    }
+
+    /// Notes what a member says of how what the object is about is, or how it went.
+    fn note_how_it_is(&mut self, name: MemberName, value: &Digest) {
+        // What an object within says is said of it as a whole.
+        self.pending |= (value.pending || value.doing)
+            && match value.shape {
+                Shape::Map => true,
+                Shape::List => name.says(Says::Asked),
+                _ => name.says(Says::State),
+            };
+        self.pending |= value.is_no() && name.says(Says::End);
+        self.pending |= value.is_yes() && name.says(Says::UnderWay);
+        let is_state = value.denies && (value.shape == Shape::Map || name.says(Says::State));
+        self.denies |= is_state || (value.is_no() && name.says(Says::Verdict));
+        self.goes_wrong |= value.is_no() && name.says(Says::WentWell);
+        let is_list = value.shape == Shape::List && !value.empty;
+        self.has_faults |= is_list && name.says(Says::Mishaps);
+        self.has_print |= value.shape == Shape::Text && name.says(Says::Printed);
+        self.lists_errors |= is_list && name.says(Says::Errors);
+        self.denies |= self.goes_wrong && (self.has_faults || self.has_print);
+        if matches!(value.shape, Shape::Number | Shape::Zero) {
+            self.counts_passed |= name.says(Says::Passed);
+            self.some_failed |= value.shape == Shape::Number && name.says(Says::Failed);
+        }
+        self.denies |= self.counts_passed && (self.some_failed || self.has_faults);
+    }
+
+    /// Takes out a member of arguments, of which all hashes are one.
+    pub(super) fn leave_out(&mut self, words: &Words) {
+        for hash in [&mut self.hash, &mut self.masked, &mut self.frame] {
+            *hash = hash.wrapping_sub(words.hash);
+        }
+        self.bytes -= words.bytes;
+        self.count -= 1;
+    }
+
+    /// Whether it is a grave fault, as compilers tell them, or holds some.
+    pub(super) fn is_faulty(&self) -> bool {
+        self.faulty || self.fault.is_told()
+    }
+
+    /// Whether it is a verdict that says no, which may take all of its members to know.
+    pub(super) fn is_verdict(&self) -> bool {
+        self.denies || (self.lists_errors && self.count == 1)
+    }
+
+    /// The hashes of the members without volatile text, and without numbers as well. What was asked is no part of an answer
+    /// that holds more, nor is how well a passage, or whatever was searched for, fits what was asked a part of it, nor how often
+    /// something was written of which more is told.
+    pub(super) fn told(&self, is_searched: bool) -> (u64, u64) {
+        let question = self.question.filter(|_| self.is_nested).unwrap_or_default();
+        let (masked, frame) = if self.has_passage || is_searched {
+            self.scores
+        } else {
+            (0, 0)
+        };
+        let tells = self.has_passage || self.is_nested || self.count >= TELLING_MEMBERS_MIN;
+        let counters = if tells { self.counters } else { (0, 0) };
+        let masked = masked.wrapping_add(counters.0).wrapping_add(question);
+        let frame = frame.wrapping_add(counters.1).wrapping_add(question);
+        (
+            self.masked.wrapping_sub(masked),
+            self.frame.wrapping_sub(frame),
+        )
+    }
+}
+
+/// Whether a member counts the checks that ended so: `failed`, `tests_failed`, `numFailedTests`.
+pub(super) fn counts(key: &str, end: &str) -> bool {
+    let letters = key.as_bytes();
+    letters
+        .windows(end.len())
+        .any(|part| part.eq_ignore_ascii_case(end.as_bytes()))
+}
+
+/// Whether a member says that none failed, which says nothing of how many were done.
+pub(super) fn none_failed(name: MemberName, value: &Digest) -> bool {
+    value.shape == Shape::Zero && name.says(Says::Failed)
+}
+
+/// Members that say of what was checked whether it will do.
+pub(super) const VERDICTS: [&str; 16] = [
+    "succeeded",
+    "passed",
+    "pass",
+    "valid",
+    "is_valid",
+    "isValid",
+    "approved",
+    "accepted",
+    "allowed",
+    "permitted",
+    "authorized",
+    "granted",
+    "eligible",
+    "relevant",
+    "correct",
+    "verified",
+];
+
+/// Members that hold what a program printed.
+pub(super) const PRINTED: [&str; 5] = ["output", "stderr", "stdout", "log", "logs"];
+
+/// Members that say of what was begun whether it has come to its end.
+pub(super) const ENDS: [&str; 6] = [
+    "done",
+    "finished",
+    "completed",
+    "complete",
+    "ready",
+    "is_ready",
+];
+
+/// Members that say so the other way round.
+pub(super) const UNDER_WAY: [&str; 5] = [
+    "running",
+    "in_progress",
+    "inProgress",
+    "pending",
+    "processing",
+];
+
+/// What a member is to the object that it stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Something new in every result, as its name says.
+    Volatile,
+    /// It may say what was asked, as searches do beside their hits.
+    Question,
+    /// It may say how well a passage was found to fit, as searches do beside each of their hits, or how often it was looked at.
+    Score,
+    /// It counts how often what is told was written, or how long it may be kept.
+    Counter,
+    /// It holds the bytes of a picture as content blocks do, where it is what came back, and no id however much it looks like
+    /// one.
+    Picture,
+    Other,
+}
+
+/// Fewest members of an object that tells of something, whatever one of them counts.
+const TELLING_MEMBERS_MIN: u64 = 4;
+
+/// Shortest text that is a passage that was found, rather than a name or a state, with its quotation marks.
+const PASSAGE_BYTES_MIN: usize = 40;
+
+/// Shortest picture: ids are shorter.
+const PICTURE_BYTES_MIN: usize = 256;
+
+impl Role {
+    /// The role of a member of this name; hits stand in a list.
+    pub(super) fn of(name: MemberName, value: &Digest, is_in_list: bool) -> Self {
+        let is_text = value.shape == Shape::Text;
+        let is_number = matches!(value.shape, Shape::Number | Shape::Zero);
+        let is_long = value.bytes >= PICTURE_BYTES_MIN;
+        let is_new = |name: MemberName| {
+            name.says(Says::Volatile)
+                || name.says(Says::Token)
+                || (is_number && name.says(Says::Turn))
+                || (!is_in_list && name.says(Says::Version))
+        };
+        let is_nested = matches!(value.shape, Shape::List | Shape::Map);
+        // One score may be made of several: `{"score": {"bm25": 12.4}}`.
+        let are_scores = is_in_list && value.shape == Shape::Map && name.says(Says::Score);
+        if are_scores {
+            Self::Score
+        } else if is_nested || !name.said.says_any(ROLES) {
+            Self::Other
+        } else if is_new(name) {
+            Self::Volatile
+        } else if is_number && name.says(Says::Views) {
+            Self::Score
+        } else if is_number && name.says(Says::Writes) {
+            Self::Counter
+        } else if is_text && name.says(Says::Query) {
+            Self::Question
+        } else if is_in_list && is_number && name.says(Says::Score) {
+            Self::Score
+        } else if is_text && is_long && name.says(Says::Picture) {
+            Self::Picture
+        } else {
+            Self::Other
+        }
     }
 }

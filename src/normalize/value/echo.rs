@@ -9,9 +9,9 @@ use memchr::{memchr_iter, memmem};
 use crate::engine::event::SAMPLE_BYTES_MAX;
 
 use super::arguments::Arguments;
-use super::digest::READ_BYTES_MAX;
 use super::markers::is_marker;
 use super::raw::members;
+use super::reader::READ_BYTES_MAX;
 use super::wide::quote;
 
 /// Longest arguments of which what a result repeats is left out: longer ones are texts that are sent, and no questions.

@@ -5,8 +5,8 @@
 //! zero, a flag, the query repeated. A list of a name that envelopes do not have may be one of several things that were asked
 //! for: a balance beside no bookings is something. A long text that mentions "not found" is not nothing.
 
+use super::digest::{Digest, Shape};
 use super::member_name::{MemberName, Says};
-use super::nested::{Digest, Shape};
 use super::nothing;
 use super::sample::cut;
 use super::wide::trimmed;

@@ -9,9 +9,9 @@ use crate::engine::event::{ERROR_BYTES_MAX, Failure};
 use crate::engine::policy::ToolSettings;
 
 use super::arguments::Arguments;
-use super::digest::Reader;
 use super::echo::{without_echo, without_given_lines};
 use super::failing::{complaint, crashes, traceback, walls};
+use super::reader::Reader;
 use super::receipts::without_error_ids;
 use super::sample::cut;
 use super::{attempts, mask, places, redact};

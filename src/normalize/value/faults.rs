@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::digest::is_one;
+use super::digest::{Digest, Shape};
 use super::member_name::{MemberName, Said, Says};
-use super::nested::{Digest, Shape};
 use super::places::ends_in_place;
+use super::reader::is_one;
 use super::sample::cut;
 
 /// Members that say how grave a fault is, and what it is.

@@ -6,7 +6,7 @@
 use xxhash_rust::const_xxh3::const_custom_default_secret;
 use xxhash_rust::xxh3::{xxh3_64_with_secret, xxh3_64_with_seed};
 
-/// Seed of every hash. Fingerprints are kept on disk: a change to anything in this file, in `digest` or in `mask` that changes most
+/// Seed of every hash. Fingerprints are kept on disk: a change to anything in this file, in `reader` or in `mask` that changes most
 /// of them changes this number too. One that changes a few makes results of these look new once, and leaves it.
 const SEED: u64 = 0x4564_6479_0000_0002;
 

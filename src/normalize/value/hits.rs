@@ -10,8 +10,8 @@ use memchr::memmem::Finder;
 use crate::engine::event::ITEMS_MIN;
 
 use super::arguments::Arguments;
+use super::digest::{Shape, scalar};
 use super::items::Items;
-use super::nested::{Shape, scalar};
 use super::scratch::Scratch;
 use super::{hash, mask, unquote, wide};
 

@@ -2,7 +2,7 @@
 
 use crate::engine::event::{ITEMS_MAX, ITEMS_MIN};
 
-use super::nested::{Digest, Shape};
+use super::digest::{Digest, Shape};
 
 /// Shortest item that is a thing: a hit, a row, a passage. Shorter ones are numbers, names and states.
 const ITEM_BYTES_MIN: usize = 24;
@@ -48,7 +48,7 @@ impl Items {
 
 #[cfg(test)]
 mod tests {
-    use super::super::nested::{Shape, scalar};
+    use super::super::digest::{Shape, scalar};
     use super::Items;
 
     fn items(hashes: &[u64], bytes: usize) -> Vec<u16> {

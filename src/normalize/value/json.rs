@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::digest::Reader;
+use super::reader::Reader;
 use super::scratch::{Scratch, Written};
 use super::wide::plain_end;
 

@@ -11,7 +11,7 @@ use crate::engine::ids::names_id;
 use super::aside::Aside;
 use super::drawn::Drawn;
 use super::{
-    aside, attempts, beside, echo, elements, emptiness, faults, hash, hits, mask, nested, pending,
+    aside, attempts, beside, digest, echo, elements, emptiness, faults, hash, hits, mask, pending,
     redact, sample,
 };
 
@@ -121,15 +121,15 @@ const TELLERS: [Teller; 46] = [
     (Says::Secret, |key| redact::names::is_secret(key.as_bytes())),
     (Says::Volatile, mask::is_volatile_key),
     (Says::State, pending::names_state),
-    (Says::Verdict, |key| nested::VERDICTS.contains(&key)),
-    (Says::End, |key| nested::ENDS.contains(&key)),
-    (Says::UnderWay, |key| nested::UNDER_WAY.contains(&key)),
+    (Says::Verdict, |key| digest::VERDICTS.contains(&key)),
+    (Says::End, |key| digest::ENDS.contains(&key)),
+    (Says::UnderWay, |key| digest::UNDER_WAY.contains(&key)),
     (Says::Asked, pending::lists_asked),
-    (Says::Passed, |key| nested::counts(key, "passed")),
-    (Says::Failed, |key| nested::counts(key, "failed")),
+    (Says::Passed, |key| digest::counts(key, "passed")),
+    (Says::Failed, |key| digest::counts(key, "failed")),
     (Says::Mishaps, emptiness::tells_mishaps),
     (Says::Errors, |key| key == "errors"),
-    (Says::Printed, |key| nested::PRINTED.contains(&key)),
+    (Says::Printed, |key| digest::PRINTED.contains(&key)),
     (Says::Score, |key| aside::SCORES.contains(&key)),
     (Says::Carried, emptiness::carries),
     (Says::CarriedOrCounted, emptiness::carries_or_counts),
@@ -157,8 +157,8 @@ const TELLERS: [Teller; 46] = [
     (Says::Writes, |key| Aside::named(key) == Some(Aside::Writes)),
     (Says::Drawn, |key| Drawn::named(key).is_some()),
     (Says::Element, |key| elements::NAMES.contains(&key)),
-    (Says::NameOfValue, |key| nested::VALUE_NAMES.contains(&key)),
-    (Says::NamedValue, |key| nested::NAMED_VALUES.contains(&key)),
+    (Says::NameOfValue, |key| digest::VALUE_NAMES.contains(&key)),
+    (Says::NamedValue, |key| digest::NAMED_VALUES.contains(&key)),
     (Says::Question, |key| hits::QUESTIONS.contains(&key)),
     (Says::PageAsked, |key| echo::PAGES.contains(&key)),
     (Says::CommandLine, |key| matches!(key, "command" | "cmd")),

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use crate::engine::event::{HIDDEN, SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, Text};
 
-use super::digest::READ_BYTES_MAX;
 use super::member_name::{MemberName, Says};
+use super::reader::READ_BYTES_MAX;
 use super::scratch::Scratch;
 use super::{redact, sketch, wide};
 

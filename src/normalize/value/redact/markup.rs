@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::nested::VALUE_NAMES;
+use super::super::digest::VALUE_NAMES;
 use super::named::COMMAND_BYTES_MAX;
 use super::{is_word, names, word_length};
 

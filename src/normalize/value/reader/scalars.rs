@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use super::super::attempts;
+use super::super::digest::{Digest, Shape, scalar};
 use super::super::drawn::Drawn;
 use super::super::hash::mix;
 use super::super::mask;
-use super::super::nested::{Digest, Shape, scalar};
 use super::{Reader, VOLATILE};
 
-// Each kind of value has a number of its own, here and in `digest`, that is part of its hash.
+// Each kind of value has a number of its own, here and in `reader`, that is part of its hash.
 const NULL: u64 = 0x33;
 const TRUE: u64 = 0x44;
 const FALSE: u64 = 0x55;

@@ -2,8 +2,8 @@
 
 use crate::engine::tool_name;
 
+use super::super::digest::{Map, Shape};
 use super::super::drawn;
-use super::super::nested::{Map, Shape};
 use super::Reader;
 
 impl Reader<'_> {

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use crate::engine::event::NUMBERS_MAX;
 
+use super::super::digest::{Shape, scalar};
 use super::super::hash::{self, mix};
 use super::super::markers::is_marker;
-use super::super::nested::{Shape, scalar};
 use super::super::sample::head;
 use super::super::scratch::Written;
 use super::super::wide::{self, trimmed};
