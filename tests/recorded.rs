@@ -9,6 +9,8 @@
 
 #[path = "recorded/damaged.rs"]
 mod damaged;
+#[path = "recorded/own_words.rs"]
+mod own_words;
 #[path = "recorded/respelled.rs"]
 mod respelled;
 

@@ -32,10 +32,15 @@ const SIGNS: [&str; 22] = [
 const TIMES: u64 = 2;
 
 /// Numbers that look like chance and are the same each time.
-struct Dice(u64);
+pub(super) struct Dice(u64);
 
 impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
+    /// Those of a number: others for another.
+    pub(super) fn of(number: u64) -> Self {
+        Self(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -62,8 +67,12 @@ impl Dice {
         *text = changed;
     }
 
+    pub(super) fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.below(of.len())]
+    }
+
     /// Whether something happens that happens once in so many times.
-    fn once_in(&mut self, times: usize) -> bool {
+    pub(super) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
@@ -180,7 +189,7 @@ fn whatever_comes_is_read_and_judged() {
         for time in 0..times {
             // Of a failure, the last one says where.
             println!("{} {time}", file.display());
-            let mut dice = Dice((number << 32 | time).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let mut dice = Dice::of(number << 32 | time);
             let rare = [2, 6, 30][dice.below(3)];
             let is_logs = file.to_string_lossy().contains(".logs.");
             let normalizer = Normalizer::new();
@@ -204,7 +213,12 @@ fn whatever_comes_is_read_and_judged() {
 }
 
 /// Reads what can be read of a request; the rest is refused, span by span.
-fn read(normalizer: &Normalizer, request: &[u8], is_logs: bool, reports: &mut Vec<Report>) {
+pub(super) fn read(
+    normalizer: &Normalizer,
+    request: &[u8],
+    is_logs: bool,
+    reports: &mut Vec<Report>,
+) {
     let mut batch = normalizer.batch(&STANDARD);
     let limits = Limits::default();
     if is_logs {
@@ -221,7 +235,7 @@ fn read(normalizer: &Normalizer, request: &[u8], is_logs: bool, reports: &mut Ve
 
 /// Lets the engine judge reports, as those of one run: their order does not matter as long as they fit the window (P3), and once
 /// more they change nothing (P2).
-fn judge(reports: &[Report], profile: Name) {
+pub(super) fn judge(reports: &[Report], profile: Name) {
     let policy = profile.policy();
     let mut state = RunState::new("run".into());
     tell(&mut state, reports.iter(), &policy);

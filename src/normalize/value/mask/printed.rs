@@ -128,9 +128,12 @@ impl Word {
         }
         let mut to = first;
         for _ in 0..ROUND_TRIP_NUMBERS - 1 {
-            let slash = to;
-            to = number_end(slash + 1);
-            if bytes.get(slash) != Some(&b'/') || to == slash + 1 {
+            let digits = to + 1;
+            if bytes.get(to) != Some(&b'/') {
+                return None;
+            }
+            to = number_end(digits);
+            if to == digits {
                 return None;
             }
         }
@@ -312,6 +315,9 @@ mod tests {
             "round-trip min/avg/max/stddev = 0/1/12/0.021 ms\n3 lost",
             "round-trip min/avg/max/stddev = <duration>\n3 lost",
         );
+        for ratio in ["p = 3/4", "p = 3/", "p = 1/2/3", "p = 1/2/3/4"] {
+            check(ratio, ratio);
+        }
     }
 
     /// Given an object of Kubernetes', the number of its last write is masked; what counts its changes stays.
