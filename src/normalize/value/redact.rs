@@ -7,7 +7,8 @@
 //! of the true value and cannot be turned back. When in doubt a text is hidden: a sample that says less only makes two calls
 //! look a little more alike.
 //!
-//! The text is walked once, from word to word, and once more where a part of it is encoded (`encoded`). What begins at a word is
+//! The text is walked once, from word to word and as it looks in a `terminal`, and once more where a part of it is encoded
+//! (`encoded`). What begins at a word is
 //! looked at further only where the word and the signs around it leave a doubt, and then either hidden, and walked past, or given
 //! up after a bounded or a single look.
 
@@ -21,6 +22,7 @@ mod named;
 pub(super) mod names;
 pub(super) mod programs;
 mod sql;
+mod terminal;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -32,12 +34,18 @@ use super::wide;
 /// No secret that is told by its own look is shorter, but for addresses with an `@`.
 pub(super) const KEY_BYTES_MIN: usize = looks::KEY_BYTES_MIN;
 
-/// The text with its secrets replaced; borrowed where there are none.
+/// The text with its secrets replaced, and then without colours; borrowed where there are none.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
     if !may_hold_secret(text.as_bytes()) {
         return Cow::Borrowed(text);
     }
-    encoded::hidden(without_plain(text))
+    let Some(plain) = terminal::without_sequences(text) else {
+        return encoded::hidden(without_plain(text));
+    };
+    match encoded::hidden(without_plain(&plain)) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(clean) => Cow::Owned(clean),
+    }
 }
 
 /// The text without the secrets that it has as it stands.
@@ -99,6 +107,8 @@ struct Walk<'a> {
     tokenless: usize,
     /// Up to this place a command sets secrets.
     setting: usize,
+    /// The secret that a command was told further on. There may be others before it.
+    ahead: Option<Range<usize>>,
 }
 
 impl<'a> Walk<'a> {
@@ -110,13 +120,22 @@ impl<'a> Walk<'a> {
             name_start: 0,
             tokenless: 0,
             setting: 0,
+            ahead: None,
         }
     }
 
     fn next_secret(&mut self) -> Option<Range<usize>> {
         let bytes = self.text.as_bytes();
-        while self.at < bytes.len() {
+        loop {
             let start = self.at;
+            if let Some(ahead) = self.ahead.take_if(|ahead| ahead.start <= start)
+                && ahead.end > self.hidden
+            {
+                return Some(self.hide(ahead));
+            }
+            if start >= bytes.len() {
+                return None;
+            }
             let byte = bytes[start];
             let secret = if is_word(byte) {
                 self.at += word_length(&bytes[start..]);
@@ -125,14 +144,22 @@ impl<'a> Walk<'a> {
                 self.at += 1;
                 self.sign(bytes, byte, start)
             };
-            if let Some(secret) = secret {
-                self.at = secret.end;
-                self.hidden = secret.end;
-                self.name_start = secret.end;
-                return Some(secret);
+            if let Some(secret) = secret
+                && !names::is_before_secret(&bytes[secret.clone()])
+            {
+                return Some(self.hide(secret));
             }
         }
-        None
+    }
+
+    /// Goes behind a secret, of which is left what is not yet hidden.
+    fn hide(&mut self, secret: Range<usize>) -> Range<usize> {
+        let end = secret.end.max(self.hidden);
+        let start = secret.start.max(self.hidden);
+        self.at = end;
+        self.hidden = end;
+        self.name_start = end;
+        start..end
     }
 
     /// The secret told by a sign: around it or from it on.
@@ -184,8 +211,14 @@ impl<'a> Walk<'a> {
         let next = *bytes.get(word.end)?;
         if next.is_ascii_whitespace() {
             let mut secret = named::spoken(bytes, &word);
-            if secret.is_none() && commands::may_tell(&bytes[word.clone()]) {
+            if secret.is_none() && self.ahead.is_none() && commands::may_tell(&bytes[word.clone()])
+            {
                 secret = self.told(bytes, &word);
+                let is_ahead = |secret: &mut Range<usize>| {
+                    let between = &mut bytes[word.end..secret.start].iter();
+                    between.any(|byte| is_word(*byte))
+                };
+                self.ahead = secret.take_if(is_ahead);
             }
             if secret.is_some() {
                 return secret;
@@ -298,6 +331,29 @@ mod tests {
     #[track_caller]
     fn check(input: &str, expected: &str) {
         assert_eq!(text(input), expected, "redacting {input:?}");
+    }
+
+    /// Given secrets between a command and the one that it takes, and behind two names, all are hidden.
+    #[test]
+    fn secrets_before_a_secret_are_hidden() {
+        check(
+            "htpasswd -nb bob hunter curl -u bob:hunter2 https://a.b c1",
+            "htpasswd -nb bob hunter curl -u [redacted] https://a.b [redacted]",
+        );
+        check(
+            "redis-cli AUTH AKIAIOSFODNN7EXAMPLE hunter",
+            "redis-cli AUTH [redacted] [redacted]",
+        );
+        check(
+            "redis-cli AUTH hunter\nls -1",
+            "redis-cli AUTH [redacted]\nls -1",
+        );
+        check(
+            "Authorization: Bearer api_key: abc1",
+            "Authorization: Bearer api_key: [redacted]",
+        );
+        check("token= API_KEY: abc1 b", "token= API_KEY: [redacted] b");
+        check("password: abc1:", "password: [redacted]");
     }
 
     /// Given keys of well-known services anywhere in a text, they are hidden.

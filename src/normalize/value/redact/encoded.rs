@@ -1,5 +1,5 @@
-//! Secrets in what is percent-encoded, as parameters of an address are, once or several times, or has letters as JSON writes
-//! them (`\u0077`).
+//! Secrets in what is percent-encoded, as parameters of an address are, once or several times, or has letters, ends of lines and
+//! colours as JSON and code write them (`\u0077`, `\n`).
 //!
 //! Only a text that has such a sign is walked again, as it reads decoded; what is found is hidden where it stands in the text.
 
@@ -9,7 +9,7 @@ use memchr::memchr2_iter;
 
 use crate::engine::event::HIDDEN;
 
-use super::Walk;
+use super::{Walk, terminal};
 
 /// The text without the secrets that are seen when it is decoded.
 pub(super) fn hidden(text: Cow<'_, str>) -> Cow<'_, str> {
@@ -22,7 +22,7 @@ pub(super) fn hidden(text: Cow<'_, str>) -> Cow<'_, str> {
     let mut at = 0;
     while at < bytes.len() {
         let (byte, length) = sign(&bytes[at..]);
-        decoded.push(byte);
+        decoded.extend(byte);
         at += length;
     }
     let decoded = String::from_utf8(decoded).expect("ASCII alone is decoded");
@@ -57,30 +57,45 @@ impl Place {
     /// Where a place of the decoded text, which lies behind the last one, is in the text.
     fn of(&mut self, bytes: &[u8], decoded: usize) -> usize {
         while self.decoded < decoded {
-            self.at += sign(&bytes[self.at..]).1;
-            self.decoded += 1;
+            let (byte, length) = sign(&bytes[self.at..]);
+            self.at += length;
+            self.decoded += usize::from(byte.is_some());
         }
         self.at
     }
 }
 
-/// What stands first in a text that is not empty, and how many bytes it takes there.
-fn sign(rest: &[u8]) -> (u8, usize) {
-    let digits = match rest[0] {
-        b'+' => return (b' ', 1),
-        // Encoded again, a `%` is `%25`.
-        b'%' => 1 + 2 * rest[1..].chunks(2).take_while(|two| *two == b"25").count(),
-        b'\\' if rest[1..].starts_with(b"u00") => 4,
-        byte => return (byte, 1),
-    };
-    let digit = |at: usize| char::from(*rest.get(at)?).to_digit(16);
-    let code = digit(digits)
-        .zip(digit(digits + 1))
-        .map(|(high, low)| high * 16 + low);
-    match code.and_then(|code| u8::try_from(code).ok()) {
-        Some(byte) if byte.is_ascii() => (byte, digits + 2),
-        _ => (rest[0], 1),
+/// What a letter outside of ASCII reads as: no part of a word, and no blank either.
+const OTHER: u8 = 0x1a;
+
+/// What stands first in a text that is not empty, nothing where that is a colour, and how many bytes it takes there.
+fn sign(rest: &[u8]) -> (Option<u8>, usize) {
+    let as_it_is = (Some(rest[0]), 1);
+    match rest {
+        [b'+', ..] => (Some(b' '), 1),
+        [b'%', behind @ ..] => {
+            // Encoded again, a `%` is `%25`.
+            let digits = 1 + 2 * behind.chunks(2).take_while(|two| *two == b"25").count();
+            let ascii = code(rest, digits, 2).filter(|byte| *byte != OTHER);
+            ascii.map_or(as_it_is, |byte| (Some(byte), digits + 2))
+        }
+        [b'\\', behind @ ..] => match (terminal::written_length(rest), behind) {
+            (0, [b'n' | b'r' | b't', ..]) => (Some(b' '), 2),
+            (0, [b'u', ..]) => code(rest, 2, 4).map_or(as_it_is, |byte| (Some(byte), 6)),
+            (0, _) => as_it_is,
+            (length, _) => (None, length),
+        },
+        _ => as_it_is,
     }
+}
+
+/// The letter of ASCII that so many hexadecimal digits mean, or another one.
+fn code(rest: &[u8], from: usize, digits: usize) -> Option<u8> {
+    let digits = rest.get(from..from + digits)?.iter();
+    let mut code = digits.map(|digit| char::from(*digit).to_digit(16));
+    let code = code.try_fold(0, |code, digit| Some(code * 16 + digit?))?;
+    let byte = u8::try_from(code).ok().filter(u8::is_ascii);
+    Some(byte.unwrap_or(OTHER))
 }
 
 /// Where a secret ends to which what follows a `+` belongs: whether that stands for a blank or for itself, is not known.
@@ -136,6 +151,14 @@ mod tests {
                 "password=[redacted]&ü=%C3%BC%40",
             ),
             ("a=b%3Fpassword%3Dab%2Bc+d", "a=b%3Fpassword%3D[redacted]"),
+            (
+                r#"{"text":"a\nAKIAIOSFODNN7EXAMPLE\r\n"}"#,
+                r#"{"text":"a\n[redacted]\r\n"}"#,
+            ),
+            (
+                r"a\\tmy password: hunter\nb",
+                r"a\\tmy password: [redacted]\nb",
+            ),
         ] {
             assert_eq!(text(input), expected, "redacting {input}");
         }
