@@ -15,7 +15,7 @@
 //! The engine thinks and does nothing else: no clock, no task, no socket, no disk. Every other room moves bytes and decides
 //! nothing. [`config`] says what counts as a loop and where everything is; [`json`] is the one shape in which runs and warnings
 //! are shown, and [`render`] lays them out for a terminal; [`daemon`] puts the rooms together, and takes them apart in good
-//! order; [`cli`] is the program; [`telemetry`] is its own log.
+//! order; [`cli`] is the program; [`telemetry`] is its own log. What is a [`secret`], none of them shows.
 
 pub mod api;
 pub mod cli;
@@ -32,6 +32,7 @@ pub mod normalize;
 pub mod otlp;
 pub mod receiver;
 pub mod render;
+pub mod secret;
 pub mod shard;
 #[cfg(test)]
 mod simulation;

@@ -507,7 +507,7 @@ mod tests {
             arriving_bytes_max: BYTES,
             ..Settings::default()
         };
-        let credential = Credential::from(Token::Text("blue".into()));
+        let credential = Credential::from(Token::Text("blue".to_owned().into()));
         let tokens = Tokens::read(&[credential]).expect("a token");
         let routes = Admission::new(&settings, tokens).around(routes);
         let ask = |token, body| {

@@ -1,7 +1,7 @@
 //! What the configuration may say of who is let in at an address.
 
-use super::values::Secret;
 use crate::listener::{TlsFiles, TlsVersion};
+use crate::secret::Secret;
 
 /// The certificates of an address.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::mistake::{Mistakes, shown};
 use super::tree::Node;
-use super::values::{MASKED, Period, is_masked, masked};
+use super::values::Period;
 use crate::files::Fault;
+use crate::secret::{MASKED, is_masked, masked};
 
 /// Longest period anywhere: ten years stands in for "never" without overflowing a clock.
 const PERIOD_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);

@@ -7,12 +7,13 @@ use super::checker::Checker;
 use super::listeners::Listeners;
 use super::mistake::shown;
 use super::shape::exporters;
-use super::{forward, shape, values};
+use super::{forward, shape};
 use crate::export::{
-    ExporterSettings, Form, ForwardSettings, Kind, OtlpLogsSettings, Retry, Secret, TlsFiles,
+    ExporterSettings, Form, ForwardSettings, Kind, OtlpLogsSettings, Retry, TlsFiles,
     TraceSettings, WebhookSettings,
 };
 use crate::files;
+use crate::secret::Secret;
 
 /// By which name the queue of the daemon's own spans is shown.
 const OWN_SPANS: &str = "service.telemetry.traces";
@@ -261,12 +262,8 @@ fn identity(
     None
 }
 
-fn headers(headers: &BTreeMap<String, values::Secret>) -> Vec<(String, Secret)> {
-    let secret = |secret: &values::Secret| Secret::from(secret.expose().to_owned());
-    let headers = headers.iter();
-    headers
-        .map(|(key, value)| (key.clone(), secret(value)))
-        .collect()
+fn headers(headers: &BTreeMap<String, Secret>) -> Vec<(String, Secret)> {
+    headers.clone().into_iter().collect()
 }
 
 fn otlp_logs(name: &str, otlp: &exporters::OtlpLogs, check: &mut Checker<'_>) -> OtlpLogsSettings {
@@ -299,7 +296,7 @@ fn webhook(name: &str, webhook: &exporters::Webhook, check: &mut Checker<'_>) ->
     WebhookSettings {
         form,
         url: webhook.url.clone(),
-        bearer_token: token(name, webhook, check).map(Secret::from),
+        bearer_token: token(name, webhook, check),
         token_file: webhook.token_file.as_ref().map(PathBuf::from),
         allow_private: webhook.allow_private,
         max_alerts: webhook.max_alerts as usize,
@@ -308,19 +305,19 @@ fn webhook(name: &str, webhook: &exporters::Webhook, check: &mut Checker<'_>) ->
     }
 }
 
-fn token(name: &str, webhook: &exporters::Webhook, check: &mut Checker<'_>) -> Option<String> {
+fn token(name: &str, webhook: &exporters::Webhook, check: &mut Checker<'_>) -> Option<Secret> {
     let path = ["exporters", name, "token_file"];
     match (&webhook.token, &webhook.token_file) {
         (Some(_), Some(_)) => {
             check.wrong(&path, "`token` is given too; one of them is enough");
             None
         }
-        (Some(token), None) if token.expose().trim().is_empty() => {
+        (Some(token), None) if token.reveal().trim().is_empty() => {
             let text = "must not be empty; leave it out where the receiver asks for none";
             check.wrong(&["exporters", name, "token"], text);
             None
         }
-        (Some(token), None) => Some(token.expose().to_owned()),
+        (Some(token), None) => Some(token.clone()),
         (None, Some(file)) => {
             // It is read for each request; here it only has to be there.
             if let Err(error) = files::read(Path::new(file)) {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::values::{Mebibytes, Period, Secret, without_secrets};
+use super::values::{Mebibytes, Period};
 use crate::export::{self, Compression, ForwardProtocol, ForwardSettings};
+use crate::secret::{Secret, without_secrets};
 
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]

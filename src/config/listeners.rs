@@ -234,7 +234,7 @@ impl Section {
                 continue;
             };
             let token = match (&token.token, &token.token_file) {
-                (Some(text), None) => Token::Text(text.expose().to_owned()),
+                (Some(text), None) => Token::Text(text.clone()),
                 (None, Some(file)) => Token::File(file.into()),
                 // One that could not be read was named by itself.
                 (None, None) if check.tree.has(&key(&path, &["token"])) => continue,

@@ -20,6 +20,7 @@ use crate::export::{ExporterSettings, ForwardSettings, TraceSettings};
 use crate::listener::{Access, Tenant};
 use crate::normalize;
 use crate::receiver::Cors;
+use crate::secret;
 use crate::telemetry::Logs;
 
 mod access;
@@ -223,7 +224,7 @@ impl Loaded {
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let [ours, theirs] = [&self.shape, &other.shape].map(|shape| {
-            let mut value = values::with_secrets(shape);
+            let mut value = secret::with_secrets(shape);
             value.as_object_mut().map(|all| all.remove("detectors"));
             value
         });

@@ -8,7 +8,8 @@ use std::slice;
 
 use super::*;
 use crate::engine::guard::policy::{GuardPolicy, Mode};
-use crate::export::{Kind, Secret};
+use crate::export::Kind;
+use crate::secret::Secret;
 use mistakes::check;
 
 fn lookup(name: &str) -> Option<String> {

@@ -13,12 +13,12 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use tower::util::MapResponse;
 
-use super::settings::Secret;
 use super::tls::Tls;
 use super::{Cause, Delivery, NotTaken, SEND_TIMEOUT, http};
 use crate::files::Fault;
 use crate::handshake::HandshakeFault;
 use crate::render::text::clean;
+use crate::secret::Secret;
 use crate::telemetry::{causes, innermost};
 
 /// After so long without a word in the middle of a request the receiver is asked for a sign of life, and its connection is left

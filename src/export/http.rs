@@ -8,12 +8,12 @@ use reqwest::{Certificate, Client, ClientBuilder, Identity, Response, StatusCode
 
 use super::address::PublicOnly;
 use super::retry::retry_after;
-use super::settings::Secret;
 use super::tls::Tls;
 use super::{Cause, NotTaken, REPLY_BYTES_MAX, SEND_TIMEOUT};
 use crate::files::Fault;
 use crate::handshake::HandshakeFault;
 use crate::render::text::clean;
+use crate::secret::Secret;
 use crate::telemetry::{causes, innermost};
 
 /// How much of a refusal's text is quoted, in characters.

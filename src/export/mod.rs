@@ -65,7 +65,7 @@ pub(crate) use retry::fix_shares;
 pub(crate) use scripted::Scripted;
 pub use settings::{
     Compression, ExporterSettings, Form, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings,
-    Retry, Secret, SettingsError, TlsFiles, TraceSettings, WebhookSettings,
+    Retry, SettingsError, TlsFiles, TraceSettings, WebhookSettings,
 };
 pub(crate) use tls::{CA_FILE, CERT_FILE, KEY_FILE};
 use verdicts::Verdicts;

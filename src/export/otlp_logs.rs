@@ -230,7 +230,8 @@ mod tests {
 
     use super::*;
     use crate::export::samples::{alert, resolved};
-    use crate::export::{Cause, ExporterSettings, Kind, Secret};
+    use crate::export::{Cause, ExporterSettings, Kind};
+    use crate::secret::Secret;
 
     type Reply = Result<ExportLogsServiceResponse, Status>;
 

@@ -1,12 +1,12 @@
 //! What an exporter is told: plain values with defaults. The room `config` fills them in from YAML.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::files::Fault;
+use crate::secret::Secret;
 
 /// One exporter.
 #[derive(Clone, Debug)]
@@ -238,29 +238,6 @@ impl Default for Retry {
             max: Duration::from_secs(60),
             max_elapsed: None,
         }
-    }
-}
-
-/// A text that is sent to its receiver and shown to nobody.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// The text itself.
-    pub(super) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for Secret {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("[redacted]")
     }
 }
 

@@ -15,9 +15,10 @@ use super::Delivery;
 use super::address::is_public;
 use super::alertmanager::{Announced, Message, idempotency_key, posted};
 use super::http::{asked_wait, client, quote, read_bounded, refusal, unsent};
-use super::settings::{Form, Secret, SettingsError, WebhookSettings};
+use super::settings::{Form, SettingsError, WebhookSettings};
 use super::tls::{Certificates, Tls};
 use crate::files::{self, Fault};
+use crate::secret::Secret;
 use crate::store::alert::Alert;
 use crate::telemetry::Throttle;
 

@@ -260,8 +260,8 @@ fn headers(authorization: &[u8]) -> HeaderMap {
 #[test]
 fn tokens_let_in() {
     let known = [
-        Token::Text("first-token".to_owned()).into(),
-        Token::Text(" second ".to_owned()).into(),
+        Token::Text("first-token".to_owned().into()).into(),
+        Token::Text(" second ".to_owned().into()).into(),
     ];
     let tokens = Tokens::read(&known).unwrap();
     for good in [
@@ -299,7 +299,7 @@ fn tokens_let_in() {
 #[test]
 fn tokens_name_tenants() {
     let of = |token: &str, tenant: &str| Credential {
-        token: Token::Text(token.to_owned()),
+        token: Token::Text(token.to_owned().into()),
         tenant: Tenant::named(tenant).unwrap_or_default(),
     };
     let tokens = Tokens::read(&[
@@ -451,7 +451,7 @@ fn faults_are_named() {
     let fault = Tokens::read(&[Token::File(empty).into()]).unwrap_err();
     assert!(fault.text.contains("empty-token` holds none"), "{fault}");
     for bad in ["", " ", "two words", "ümlaut"] {
-        let fault = Tokens::read(&[Token::Text(bad.to_owned()).into()]).unwrap_err();
+        let fault = Tokens::read(&[Token::Text(bad.to_owned().into()).into()]).unwrap_err();
         assert_eq!(fault.key, "token", "{bad}");
     }
 }

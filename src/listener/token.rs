@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use super::{DISCARD_MAX, discard};
 use crate::files::{self, Fault, read_for};
+use crate::secret::Secret;
 use crate::telemetry::Throttle;
 
 /// Longest token in bytes. Those that programs make are 32 to 64; signed ones may have a kibibyte.
@@ -26,10 +27,10 @@ const BYTES_MAX: usize = 2048;
 pub const UNAUTHENTICATED: &str = "this address asks for a token: send the header `authorization: Bearer TOKEN` with one that its configuration knows";
 
 /// Where a token comes from.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
     /// The configuration itself.
-    Text(String),
+    Text(Secret),
     /// A file, which is read again when it changes.
     File(PathBuf),
 }
@@ -40,15 +41,6 @@ impl Token {
         match self {
             Self::Text(_) => "token",
             Self::File(_) => "token_file",
-        }
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(_) => f.write_str("[hidden]"),
-            Self::File(path) => write!(f, "{}", path.display()),
         }
     }
 }
@@ -278,7 +270,7 @@ fn tell_tenants_apart(credentials: &[Credential], known: &[Padded]) -> Result<()
 fn read_one(source: &Token) -> Result<Padded, Fault> {
     let key = source.key();
     let text = match source {
-        Token::Text(text) => text.clone().into_bytes(),
+        Token::Text(text) => text.reveal().as_bytes().to_vec(),
         Token::File(path) => read_for(key, path)?,
     };
     let token = files::token(&text).map_err(|wanted| {

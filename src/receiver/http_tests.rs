@@ -310,7 +310,7 @@ async fn strangers_are_told_what_there_is() {
 /// Given a call of gRPC, which has the wrong port, with and without a token, it is told so in its own language.
 #[tokio::test]
 async fn calls_of_grpc_are_told_of_their_port() {
-    let token = [crate::listener::Token::Text("t".to_owned()).into()];
+    let token = [crate::listener::Token::Text("t".to_owned().into()).into()];
     for tokens in [Tokens::default(), Tokens::read(&token).unwrap()] {
         let path = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
         let request = Request::post(path).header("content-type", "application/grpc+proto");
@@ -398,7 +398,7 @@ async fn what_would_be_refused_is_not_received() {
 #[tokio::test]
 async fn tokens_are_asked_for() {
     let access = Access {
-        tokens: vec![Token::Text("abc".to_owned()).into()],
+        tokens: vec![Token::Text("abc".to_owned().into()).into()],
         ..Access::default()
     };
     let tokens = || Tokens::read(&access.tokens).unwrap();

@@ -490,7 +490,7 @@ async fn the_unknown_is_unimplemented() {
 #[tokio::test]
 async fn what_is_not_grpc_is_refused() {
     let (intake, reports) = counting();
-    let token = Credential::from(Token::Text("secret".to_owned()));
+    let token = Credential::from(Token::Text("secret".to_owned().into()));
     let tokens = Tokens::read(&[token]).expect("a good token");
     for (path, content_type, tokens) in [
         (TRACES, Some("application/x-protobuf"), Tokens::default()),

@@ -8,8 +8,9 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::config::forward::{ClientTls, OtlpForward, Retry};
-use crate::config::values::{Period, Secret, without_secrets};
+use crate::config::values::Period;
 use crate::export::WebhookSettings;
+use crate::secret::{Secret, without_secrets};
 
 /// Where alerts go, by name: a kind, or a kind and a name of one's own after a slash.
 #[derive(Clone, Debug, PartialEq)]

@@ -24,8 +24,9 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use super::{ForwardProgress, Forwards, start};
 use crate::export::samples::wait_for;
-use crate::export::{Compression, ForwardProtocol, ForwardSettings, Retry, Secret};
+use crate::export::{Compression, ForwardProtocol, ForwardSettings, Retry};
 use crate::otlp::Signal;
+use crate::secret::Secret;
 
 const REQUEST: &[u8] =
     include_bytes!("../../../tests/recorded/pydantic-ai-native-crash.otlp.binpb");

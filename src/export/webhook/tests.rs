@@ -20,10 +20,9 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::export::samples::{Log, alert, publish, resolved, store, wait_for};
 use crate::export::scripted::start_all;
-use crate::export::{
-    Cause, ExporterSettings, Kind, NotTaken, Retry, SEND_TIMEOUT, Secret, TlsFiles,
-};
+use crate::export::{Cause, ExporterSettings, Kind, NotTaken, Retry, SEND_TIMEOUT, TlsFiles};
 use crate::json::hex_id;
+use crate::secret::Secret;
 
 /// A receiver that answers everything in one way and keeps what it was sent.
 struct Receiver {
