@@ -18,15 +18,15 @@
 //! room as there is for bytes, there is for reports that are not answered yet ([`Share::read`]); of the requests that need more,
 //! one at a time goes on.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::outcome::Refused;
+use crate::shard::retry_after::RetryAfter;
 use crate::telemetry::Counter;
 
 /// Requests under way at once, of all connections: each costs about 6 KiB besides its bytes, most of it for the server.
@@ -67,17 +67,12 @@ const PLACED_HASTE: u32 = 3;
 /// How long nothing need come of those: their line or this machine may be busy for a moment.
 const PLACED_GRACE: Duration = Duration::from_secs(1);
 
-/// The wait told to the first sender that is refused; it grows from here.
-const WAIT_MIN: Duration = Duration::from_millis(250);
-
-/// Requests refused more than taken for which the wait is doubled: about one for each sender of a small installation.
-const REFUSALS_PER_DOUBLING: u64 = 16;
+/// Requests refused for which the time to come again grows by a step. Those that fill the budget are large, and no more of them are
+/// taken in that time.
+const REFUSED_PER_STEP: u64 = 4;
 
 /// What a sender is told for whose bytes there is no room.
 const NO_ROOM: &str = "too many bytes are being received";
-
-/// Most that are counted: the wait is doubled five times, up to 8 seconds.
-const BEHIND_MAX: u64 = 5 * REFUSALS_PER_DOUBLING;
 
 /// The bytes that all requests share.
 #[derive(Debug)]
@@ -93,8 +88,7 @@ pub(super) struct Budget {
     /// Requests refused because of that.
     pub(super) refused_for_memory: Counter,
     requests: AtomicUsize,
-    /// Requests refused, less those that were taken since; as many as make a difference to the wait.
-    behind: AtomicU64,
+    retry_after: RetryAfter,
     decoders: Semaphore,
     places: Semaphore,
     waiting: Semaphore,
@@ -110,7 +104,7 @@ impl Budget {
             is_exceeded: AtomicBool::new(false),
             refused_for_memory: Counter::new(),
             requests: AtomicUsize::new(0),
-            behind: AtomicU64::new(0),
+            retry_after: RetryAfter::new(REFUSED_PER_STEP),
             decoders: Semaphore::new(DECODERS_MAX),
             places: Semaphore::new(places_of(bytes)),
             waiting: Semaphore::new(WAITING_MAX),
@@ -153,15 +147,6 @@ impl Budget {
 /// How many places there are of a budget.
 fn places_of(bytes: usize) -> usize {
     (bytes - bytes / KEPT_FOR_SMALL) / PLACE_BYTES
-}
-
-/// How long a sender should wait where so many more were refused than taken. The waits are spread over half their length, so
-/// that not all come back at once.
-fn wait(behind: u64) -> Duration {
-    let doublings = (behind / REFUSALS_PER_DOUBLING) as u32;
-    let base = WAIT_MIN * 2_u32.pow(doublings);
-    let random = RandomState::new().hash_one(behind) % 1_000;
-    base + base * random as u32 / 2_000
 }
 
 /// What one request holds of the budget. Dropped, it gives everything back.
@@ -269,10 +254,7 @@ impl Share {
     /// Notes that the request is refused, and when it is to be sent again.
     fn refuse(&self, why: &'static str) -> Refused {
         self.is_refused.store(true, Ordering::Relaxed);
-        let more = |behind: u64| (behind < BEHIND_MAX).then_some(behind + 1);
-        let behind = &self.budget.behind;
-        let before = behind.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        let retry_after = wait(before.unwrap_or(BEHIND_MAX));
+        let retry_after = self.budget.retry_after.refuse();
         Refused::Busy { why, retry_after }
     }
 
@@ -295,9 +277,7 @@ impl Drop for Share {
         let placed = self.placed.load(Ordering::Relaxed);
         self.budget.places.add_permits(placed);
         if !self.is_refused.load(Ordering::Relaxed) {
-            let less = |behind: u64| behind.checked_sub(1);
-            let behind = &self.budget.behind;
-            let _ = behind.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+            self.budget.retry_after.take();
         }
         self.budget.requests.fetch_sub(1, Ordering::Relaxed);
     }
@@ -389,10 +369,9 @@ mod tests {
         budget.share().expect("one has gone");
     }
 
-    /// Given requests that are refused, the waits grow, differ from each other and stay bounded; those that are taken bring them
-    /// back.
+    /// Given requests that are refused, the next ones are told to come later; those that are taken bring that time back.
     #[test]
-    fn waits_grow_and_differ() {
+    fn waits_grow_with_those_that_are_refused() {
         let budget = Budget::of(100);
         let refused = || {
             let share = budget.share().expect("there are few");
@@ -401,17 +380,13 @@ mod tests {
                 other => panic!("there are not so many: {other:?}"),
             }
         };
-        let first: Vec<_> = (0..REFUSALS_PER_DOUBLING).map(|_| refused()).collect();
-        let usual = WAIT_MIN..WAIT_MIN * 2;
-        assert!(first.iter().all(|wait| usual.contains(wait)), "{first:?}");
-        assert!(first.windows(2).any(|pair| pair[0] != pair[1]));
+        let first = refused();
         let longest = (0..1_000).map(|_| refused()).max();
-        let longest = longest.expect("there are some");
-        assert!((8..=12).contains(&longest.as_secs()), "{longest:?}");
-        for _ in 0..BEHIND_MAX {
+        assert!(longest > Some(8 * first), "{first:?} and {longest:?}");
+        for _ in 0..1_000 {
             budget.share().expect("it is taken");
         }
-        assert!(usual.contains(&refused()));
+        assert_eq!(budget.retry_after.behind(), 0);
     }
 
     /// Given large requests, as many are let in as there are places for what they announce, some wait for those to go, and more

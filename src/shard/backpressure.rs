@@ -1,34 +1,22 @@
-//! Who is refused for lack of room, when to come again, and when to be listened to again.
+//! Who is refused for lack of room in the inboxes, and when to be listened to again.
 //!
-//! A refused sender is told when to come again. That time grows while more are refused than taken, so that about as many come
-//! back as can be taken then. A sender that ignores it could have requests refused as fast as it sends them, at the expense of
-//! those that are taken. So its connection waits here ([`Backpressure::room_made`]): each turn that leaves an inbox half empty
-//! lets one connection go on, which fills the inbox again before the next turn. If that one sends nothing and the shards run out
-//! of work, the others go on one after the other until there is something to do again.
+//! A refused sender is told when to come again ([`RetryAfter`]). One that ignores it could have requests refused as fast as it
+//! sends them, at the expense of those that are taken. So its connection waits here ([`Backpressure::room_made`]): each turn
+//! that leaves an inbox half empty lets one connection go on, which fills the inbox again before the next turn. If that one
+//! sends nothing and the shards run out of work, the others go on one after the other until there is something to do again.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::inbox::Cost;
+use super::retry_after::RetryAfter;
 
-/// Shortest time after which a refused sender is asked to come again: some turns of a busy shard.
-const RETRY_MIN: Duration = Duration::from_millis(250);
-
-/// Longest one, but for the half by which it differs from sender to sender. SDKs give an export up after ten seconds, and drop at
-/// once what they are told to send again after more.
-const RETRY_MAX: Duration = Duration::from_secs(6);
-
-/// Requests refused for which the time grows by the shortest one: a slow machine takes as many in that time.
+/// Requests refused for which the time to come again grows by a step: a slow machine takes as many in that time.
 const REFUSED_PER_STEP: u64 = 64;
-
-/// Requests refused from which the time is the longest. More are not counted: a sender that does not heed the time may be refused
-/// a million times, and others would have to pay for it long after.
-const BEHIND_MAX: u64 = REFUSED_PER_STEP * (RETRY_MAX.as_millis() / RETRY_MIN.as_millis()) as u64;
 
 /// How often a connection that waits looks whether anything is left to do.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -38,8 +26,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// What senders are told who found no room in the inboxes.
 pub(super) struct Backpressure {
-    /// Requests refused, less those that were taken since; [`BEHIND_MAX`] at most.
-    behind: AtomicU64,
+    retry_after: RetryAfter,
     /// Whether a turn has left nothing to do, and nothing has come since.
     is_idle: AtomicBool,
     made: Notify,
@@ -48,7 +35,7 @@ pub(super) struct Backpressure {
 impl Default for Backpressure {
     fn default() -> Self {
         Self {
-            behind: AtomicU64::new(0),
+            retry_after: RetryAfter::new(REFUSED_PER_STEP),
             is_idle: AtomicBool::new(true),
             made: Notify::new(),
         }
@@ -59,20 +46,13 @@ impl Backpressure {
     /// Notes that a request was refused. Answers when its sender shall come again, which differs from sender to sender.
     pub(super) fn refuse(&self) -> Duration {
         self.is_idle.store(false, Ordering::Relaxed);
-        let more = |behind: u64| Some((behind + 1).min(BEHIND_MAX));
-        let behind = (self.behind).fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        let behind = behind.unwrap_or(BEHIND_MAX);
-        let grown = RETRY_MIN * (1 + behind / REFUSED_PER_STEP) as u32;
-        let jitter = RandomState::new().hash_one(behind) % 1_000;
-        let jittered = grown.min(RETRY_MAX) * (500 + jitter as u32) / 1_000;
-        jittered.max(RETRY_MIN / 2)
+        self.retry_after.refuse()
     }
 
     /// Notes that a request was taken.
     pub(super) fn take(&self) {
         self.is_idle.store(false, Ordering::Relaxed);
-        let less = |behind: u64| behind.checked_sub(1);
-        let _ = (self.behind).fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        self.retry_after.take();
     }
 
     /// Looks whether a turn has left room, and lets a connection that waits go on.
@@ -99,7 +79,7 @@ impl Backpressure {
 
     #[cfg(test)]
     pub(super) fn behind(&self) -> u64 {
-        self.behind.load(Ordering::Relaxed)
+        self.retry_after.behind()
     }
 }
 
@@ -155,35 +135,5 @@ mod tests {
             room.look(held(0), MOST);
             made().await;
         }
-    }
-
-    /// Given more refused than taken, they are told to come later; those that are taken bring the time back.
-    #[test]
-    fn waits_grow_with_those_that_wait() {
-        let room = Backpressure::default();
-        let mean = || (0..64).map(|_| room.refuse()).sum::<Duration>() / 64;
-        let (first, second) = (mean(), mean());
-        assert!((RETRY_MIN / 2..RETRY_MIN * 2).contains(&first), "{first:?}");
-        assert!(second > first * 3 / 2, "{first:?} and {second:?}");
-        for _ in 0..200 {
-            room.take();
-        }
-        assert_eq!(room.behind(), 0);
-        assert!(room.refuse() < RETRY_MIN * 2);
-    }
-
-    /// Given senders that were refused a million times, because they did not heed the time that they were told, others are told
-    /// short times again once as many are taken as the longest time is for.
-    #[test]
-    fn a_storm_is_over_some_time() {
-        let room = Backpressure::default();
-        for _ in 0..1_000_000 {
-            room.refuse();
-        }
-        assert!(room.refuse() >= RETRY_MAX / 2);
-        for _ in 0..10_000 {
-            room.take();
-        }
-        assert!(room.refuse() < RETRY_MIN * 2);
     }
 }

@@ -34,6 +34,7 @@ mod readers;
 mod replay;
 mod residence;
 mod retire;
+pub(crate) mod retry_after;
 pub mod router;
 mod saving;
 pub mod swarm;
