@@ -2,6 +2,7 @@
 //! over, so that a request is taken whole or not at all. A request that is refused has left nothing behind, not even in
 //! the router's memory.
 
+use std::mem;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -61,15 +62,7 @@ struct Routes {
 enum NotAdmitted {
     Refused(Refusal),
     /// The database has to be asked first.
-    Unknown(Vec<Report>, Unknown),
-}
-
-/// Why a request could not be routed.
-enum Unrouted {
-    /// The database has to be asked first.
     Unknown(Unknown),
-    /// It would begin more runs than may be begun.
-    Crowded,
 }
 
 impl Shards {
@@ -132,14 +125,13 @@ impl Shared {
         }
         let mut known = Known::default();
         loop {
-            match self.try_admit(reports, policy, &known) {
+            match self.try_admit(&mut reports, policy, &known) {
                 Ok(waiting) => {
                     self.counters.times_settled.add(settled);
                     return Ok(waiting);
                 }
                 Err(NotAdmitted::Refused(refusal)) => return Err(refusal),
-                Err(NotAdmitted::Unknown(back, unknown)) => {
-                    reports = back;
+                Err(NotAdmitted::Unknown(unknown)) => {
                     if let Err(error) = known.learn(&self.store, unknown).await {
                         warn!(%error, "aliases of traces or runs cannot be read; reports are refused");
                         return Err(Refusal::Failed);
@@ -149,25 +141,19 @@ impl Shared {
         }
     }
 
-    /// Takes a request, or refuses it whole, by what is known. Holds the router for work in memory alone.
+    /// Takes a request, or refuses it whole, by what is known; where that is not enough, its reports stay. Holds the router for
+    /// work in memory alone.
     fn try_admit(
         &self,
-        reports: Vec<Report>,
+        reports: &mut Vec<Report>,
         policy: &NamedPolicy,
         known: &Known,
     ) -> Result<Vec<oneshot::Receiver<()>>, NotAdmitted> {
         let watches_swarms = policy.policy.watches_swarms();
         let mut router = self.router();
         router.make_room();
-        let found = match self.route(&mut router, &reports, watches_swarms, known) {
-            Ok(found) => found,
-            Err(Unrouted::Crowded) => {
-                let retry_after = self.backpressure.refuse();
-                return Err(NotAdmitted::Refused(Refusal::Crowded { retry_after }));
-            }
-            Err(Unrouted::Unknown(unknown)) => return Err(NotAdmitted::Unknown(reports, unknown)),
-        };
-        let sorted = self.sort(reports, found, watches_swarms, known);
+        let found = self.route(&mut router, reports, watches_swarms, known)?;
+        let sorted = self.sort(mem::take(reports), found, watches_swarms, known);
         let cut = |draft: PartDraft| draft.cut(self.settings.turn_events_max);
         let parts = sorted.drafts.into_iter();
         let parts: Vec<_> = parts
@@ -213,7 +199,7 @@ impl Shared {
         reports: &[Report],
         watches_swarms: bool,
         known: &Known,
-    ) -> Result<Routes, Unrouted> {
+    ) -> Result<Routes, NotAdmitted> {
         let mut beginning = self.beginning(reports.len(), watches_swarms);
         let mut found = Vec::with_capacity(reports.len());
         let (mut unknown, mut begins) = (Unknown::default(), false);
@@ -251,9 +237,10 @@ impl Shared {
             router.forget(*trace);
         }
         Err(if begins {
-            Unrouted::Crowded
+            let retry_after = self.backpressure.refuse();
+            NotAdmitted::Refused(Refusal::Crowded { retry_after })
         } else {
-            Unrouted::Unknown(unknown)
+            NotAdmitted::Unknown(unknown)
         })
     }
 
