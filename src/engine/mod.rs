@@ -10,6 +10,7 @@ mod apply;
 pub(crate) mod bounded;
 pub mod event;
 pub mod explain;
+pub(crate) mod file_name;
 pub(crate) mod fold;
 pub mod guard;
 mod hash;

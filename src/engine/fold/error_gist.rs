@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::engine::event::Failure;
+use crate::engine::file_name::ends_in_file;
 use crate::engine::hash::{mix, text_hash};
 
 use super::amount::without_amounts;
@@ -231,9 +232,6 @@ fn without_times(text: &str) -> Cow<'_, str> {
     Cow::Owned(words.collect())
 }
 
-/// Longest ending of a file's name, in bytes.
-const ENDING_BYTES_MAX: usize = 6;
-
 /// An error's text without the lines and columns behind the names of files, which each edit moves: `a/BUILD.bazel:13:11: `,
 /// `src/a.ts(41,7): `.
 fn without_lines(text: &str) -> Cow<'_, str> {
@@ -254,18 +252,6 @@ fn without_lines(text: &str) -> Cow<'_, str> {
     }
     kept.push_str(&text[copied..]);
     Cow::Owned(kept)
-}
-
-/// Whether a text ends in a file's name: a name, a point and a few letters or digits.
-fn ends_in_file(text: &str) -> bool {
-    let name = text.trim_end_matches(|sign: char| sign.is_ascii_alphanumeric());
-    let ending = &text[name.len()..];
-    let is_name = |sign: char| sign.is_alphanumeric() || sign == '_';
-    (1..=ENDING_BYTES_MAX).contains(&ending.len())
-        && ending.starts_with(|letter: char| letter.is_ascii_alphabetic())
-        && name
-            .strip_suffix('.')
-            .is_some_and(|name| name.ends_with(is_name))
 }
 
 /// Units of time, as they stand behind a number, and those that may stand apart from it.

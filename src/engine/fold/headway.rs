@@ -4,6 +4,7 @@
 //! where it has changed something. What each rule counts is weighed here against what the run did meanwhile.
 
 use crate::engine::event::Manner;
+use crate::engine::file_name::is_file;
 use crate::engine::hash::text_hash;
 use crate::engine::tool_name;
 use crate::engine::warning::Rule;
@@ -17,7 +18,6 @@ use super::outcome::Outcome;
 use super::pressed::works_screen;
 use super::question::numbers::counts_up;
 use super::question::{names_others, relation, words};
-use super::unrelated_failure::is_file;
 
 /// Repeats among the newest thirteen calls from which they are most of what a run does. An agent that goes through cases and
 /// looks at the same page for each, does two other things for each as well, makes five.

@@ -3,6 +3,7 @@
 //! Who goes through several files, and checks after each, may meet the same old failure of another one each time: that it stays
 //! says nothing of the work. It does where one of the files that were changed is named in it, or one is changed over and over.
 
+use crate::engine::file_name::is_file;
 use crate::engine::tool_name;
 
 use super::Fold;
@@ -12,10 +13,6 @@ use super::sample::pieces;
 
 /// Fewest files that were changed, one after the other.
 const FILES_MIN: usize = 3;
-
-/// Longest name of a file, and longest ending of one, in bytes.
-const NAME_BYTES_MAX: usize = 128;
-const ENDING_BYTES_MAX: usize = 5;
 
 impl Fold {
     /// Whether a check fails, or says no, about something else than the files that were changed between its repeats, of which each
@@ -70,30 +67,4 @@ fn is_deed(mark: &CallMark, judged: &Judged<'_>) -> bool {
 /// Whether a sign stands between the names of files in what is said of them.
 fn is_between(sign: char) -> bool {
     sign.is_whitespace() || matches!(sign, '(' | ')' | ':' | ',' | '"' | '\'' | '`')
-}
-
-/// Whether a value is the name of a file: without blanks, and with an ending of a few letters.
-pub(super) fn is_file(value: &str) -> bool {
-    let ending = value.rsplit_once('.').map_or("", |(_, ending)| ending);
-    value.len() <= NAME_BYTES_MAX
-        && (1..=ENDING_BYTES_MAX).contains(&ending.len())
-        && ending.starts_with(|letter: char| letter.is_ascii_alphabetic())
-        && ending.bytes().all(|letter| letter.is_ascii_alphanumeric())
-        && !value.contains(char::is_whitespace)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_file;
-
-    /// Given values, those are names of files that have an ending.
-    #[test]
-    fn names_of_files() {
-        for file in ["a.ts", "src/legacy.ts", "C:\\a\\b.py", "/etc/nginx.conf"] {
-            assert!(is_file(file), "{file}");
-        }
-        for other in ["", "a", "1.5", "see a.ts", "a.", "v1.2.3", "src/a"] {
-            assert!(!is_file(other), "{other}");
-        }
-    }
 }

@@ -7,10 +7,9 @@
 
 use std::borrow::Cow;
 
-use super::echo::ECHO;
+use crate::engine::file_name::ends_in_file;
 
-/// Longest ending of a file's name, in bytes.
-const ENDING_BYTES_MAX: usize = 6;
+use super::echo::ECHO;
 
 /// Words behind which a number says where, or which process it was.
 const WORDS: [&str; 8] = [
@@ -89,10 +88,7 @@ fn follows_file(before: &str) -> bool {
     if word == ECHO {
         return !stem.ends_with(|sign: char| sign.is_alphanumeric());
     }
-    (1..=ENDING_BYTES_MAX).contains(&ending)
-        && stem
-            .strip_suffix('.')
-            .is_some_and(|stem| stem.ends_with(|sign: char| sign.is_alphanumeric() || sign == '_'))
+    ends_in_file(name)
 }
 
 /// Whether a text ends in a word behind which a line or a column is told: `line 12`.

@@ -1,9 +1,9 @@
 //! Two questions that differ in a number: whether it is the next page or item of a list, a guess, or the id of another thing.
 
+use crate::engine::file_name::is_file;
 use crate::engine::fold::amount::names_page;
 use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::sample::pieces;
-use crate::engine::fold::unrelated_failure::is_file;
 use crate::engine::ids::names_id;
 use crate::engine::similarity::{common_ends, digits_at_end, digits_at_start};
 
