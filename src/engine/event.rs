@@ -37,6 +37,9 @@ pub const SAMPLE_BYTES_MAX: usize = 256;
 /// How much of a sample longer than [`SAMPLE_BYTES_MAX`] comes from the start of the value.
 pub const SAMPLE_HEAD_BYTES: usize = 192;
 
+/// Shortest arguments that say what is to be made, in bytes: with fewer, many of a kind may be wanted (`{"unit": "archer"}`).
+pub const SAID_BYTES_MIN: usize = 48;
+
 /// What stands in a sample for what was cut out of it.
 pub const SAMPLE_CUT: &str = "…";
 

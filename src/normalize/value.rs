@@ -46,7 +46,9 @@ mod words;
 
 use std::borrow::Cow;
 
-use crate::engine::event::{Manner, NAME_BYTES_MAX, Recorded, SAMPLE_BYTES_MAX, Text, Value, said};
+use crate::engine::event::{
+    Manner, NAME_BYTES_MAX, Recorded, SAID_BYTES_MIN, SAMPLE_BYTES_MAX, Text, Value, said,
+};
 use crate::engine::policy::ToolSettings;
 use crate::engine::tool_name;
 use crate::otlp::ValueView;
@@ -210,9 +212,6 @@ fn is_sentence(json: &str) -> bool {
 
 /// Longest command that does no more than to make something up, and longest result of it.
 const DRAWN_BYTES_MAX: usize = 256;
-
-/// Shortest arguments that say what is to be made: with fewer, many of a kind may be wanted (`{"unit": "archer"}`).
-const SAID_BYTES_MIN: usize = 48;
 
 /// What is kept of a result that names what was made, or what was done, without the name.
 fn receipt(how: &ToolSettings<'_>, whole: Value, json: &str) -> Value {

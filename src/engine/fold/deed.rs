@@ -5,7 +5,7 @@
 //! page that is shown behind a click as it was shown before it tells that the click did nothing. And an order, an issue, or a row
 //! that is made with the very same words is made twice, though its number is a new one each time.
 
-use crate::engine::event::{Manner, Value};
+use crate::engine::event::{Manner, SAID_BYTES_MIN, Value};
 use crate::engine::tool_name;
 use crate::engine::window::calls::Call;
 
@@ -17,9 +17,6 @@ use super::{Fold, batch};
 /// Shortest result that is a page rather than a word that it was done, where the same tool showed it: clicks and edits are
 /// acknowledged in up to so many bytes.
 const PAGE_BYTES_MIN: u32 = 256;
-
-/// Shortest arguments that say what is to be made: with fewer, many of a kind may be wanted (`{"unit": "archer"}`).
-const SAID_BYTES_MIN: u32 = 48;
 
 /// How a command for a database begins that does so.
 const INSERTS: &str = "\"insert into ";
@@ -61,7 +58,7 @@ pub(super) fn makes_again(call: &Call<'_>, trend: Option<&Trend>, before: Option
     again
         && said.is_some_and(|value| {
             let tool = call.tool.map_or("", |tool| &**tool);
-            value.bytes >= SAID_BYTES_MIN
+            value.bytes as usize >= SAID_BYTES_MIN
                 && ((call.manner.writes() && tool_name::makes(tool))
                     || batch::says(&value.sample, INSERTS))
         })

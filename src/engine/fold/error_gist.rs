@@ -7,6 +7,7 @@ use crate::engine::file_name::ends_in_file;
 use crate::engine::hash::{mix, text_hash};
 
 use super::amount::without_amounts;
+use super::question::GRAMMAR;
 use super::question::ids::is_id;
 
 /// Fewest words that an error must have besides those of the arguments, to be known by them.
@@ -24,12 +25,6 @@ const EXIT_CODE_BYTES_MAX: usize = 40;
 /// Words behind which a number says where in a file, in which part of the work or which time it failed.
 const PLACES: [&str; 11] = [
     "line", "column", "char", "position", "pos", "attempt", "try", "task", "tid", "pid", "thread",
-];
-
-/// Words that hold an error's sentence together and name nothing: that a query has one of them as well says nothing.
-const GRAMMAR: [&str; 16] = [
-    "a", "an", "and", "at", "by", "for", "from", "in", "is", "no", "not", "of", "on", "or", "the",
-    "to",
 ];
 
 /// What compilers count beside errors.
@@ -52,6 +47,7 @@ pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
     // How much is shown is no part of what was asked, and its number may be one of those that the error tells.
     let (text, arguments) = (without_amounts(&text), without_amounts(&arguments));
     let asked: Vec<&str> = words(&arguments).collect();
+    // That a query has a word of grammar as well says nothing.
     let said = |word: &str| {
         (asked.contains(&word) && !GRAMMAR.contains(&word)) || is_joined_from(word, &arguments)
     };

@@ -29,9 +29,10 @@ use zones::relation_but_for_zones;
 /// Shortest word that names something, in bytes: shorter ones are flags and grammar.
 const NAME_BYTES_MIN: usize = 3;
 
-/// Words that hold a question together and name nothing.
-const GRAMMAR: [&str; 12] = [
-    "and", "for", "from", "where", "with", "the", "that", "are", "was", "what", "how", "not",
+/// Words that hold a sentence together and name nothing.
+pub(super) const GRAMMAR: [&str; 23] = [
+    "a", "an", "and", "are", "at", "by", "for", "from", "how", "in", "is", "no", "not", "of", "on",
+    "or", "that", "the", "to", "was", "what", "where", "with",
 ];
 
 /// How two questions stand to each other.

@@ -386,8 +386,8 @@ pub(super) const VERDICTS: [&str; 16] = [
     "verified",
 ];
 
-/// Members that hold what a program printed.
-pub(super) const PRINTED: [&str; 5] = ["output", "stderr", "stdout", "log", "logs"];
+/// Members that hold what a program printed, those first that tell most of why it failed.
+pub(super) const PRINTED: [&str; 5] = ["stderr", "output", "stdout", "log", "logs"];
 
 /// Members that say of what was begun whether it has come to its end.
 pub(super) const ENDS: [&str; 6] = [

@@ -67,7 +67,7 @@ pub(super) fn without_echo<'t>(result: &'t str, asked: &Arguments<'_>) -> Cow<'t
     rest
 }
 
-/// Names of arguments that say with a number which part of a list is asked for.
+/// Names that say with a number which part of a list is asked for, or shown.
 pub(super) const PAGES: [&str; 8] = [
     "page",
     "page_number",

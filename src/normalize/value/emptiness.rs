@@ -6,6 +6,7 @@
 //! for: a balance beside no bookings is something. A long text that mentions "not found" is not nothing.
 
 use super::digest::{Digest, Shape};
+use super::echo::PAGES;
 use super::member_name::{MemberName, Says};
 use super::nothing;
 use super::sample::cut;
@@ -240,17 +241,7 @@ pub(super) fn is_count(key: &str) -> bool {
 
 /// Names of numbers that tell which page of all this is.
 pub(super) fn is_place(key: &str) -> bool {
-    matches!(
-        key,
-        "page"
-            | "page_number"
-            | "pageNumber"
-            | "current_page"
-            | "offset"
-            | "start"
-            | "skip"
-            | "from"
-    )
+    PAGES.contains(&key) || matches!(key, "current_page" | "from")
 }
 
 /// Names of numbers that stand on envelopes: which page it is, how it was answered, and what the question asked for.

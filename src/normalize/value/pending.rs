@@ -167,7 +167,8 @@ pub(super) fn says_failed(text: &str) -> bool {
     }
     let is_unit = |shown: &str| !shown.is_empty();
     text.strip_prefix("\u{d7} ").is_some_and(is_unit)
-        || FAILED.iter().any(|state| text.eq_ignore_ascii_case(state))
+        || is_failed(text)
+        || is_one_of(&DENIED, text)
         || (memchr(b'\t', text.as_bytes()).is_some() && is_failed_row(text))
         || is_verdict(text)
         || tables::shows_failing(text)
@@ -188,12 +189,16 @@ fn is_verdict(text: &str) -> bool {
 /// Most words of what has failed by such a verdict.
 const VERDICT_WORDS_MAX: usize = 2;
 
-/// States of what has ended and failed, and verdicts that say no, in lower case.
-const FAILED: [&str; 12] = [
-    "fail",
-    "failed",
-    "failure",
-    "error",
+/// States of what has failed, in lower case; the last one may as well stand above a column.
+const FAILED: [&str; 4] = ["fail", "failed", "failure", "error"];
+
+/// Whether a word is such a state.
+pub(super) fn is_failed(word: &str) -> bool {
+    is_one_of(&FAILED, word)
+}
+
+/// Other states of what has ended and failed, and verdicts that say no, in lower case.
+const DENIED: [&str; 8] = [
     "crashed",
     "rejected",
     "denied",
@@ -204,18 +209,15 @@ const FAILED: [&str; 12] = [
     "request_changes",
 ];
 
-/// Cells of a row that say so of what the row is about, in lower case.
-const FAILED_CELLS: [&str; 3] = ["fail", "failed", "failure"];
-
 /// Whether the first row of a table, as programs print them for others, has a cell that says that something has failed.
 fn is_failed_row(text: &str) -> bool {
     let row = cut(text, ELEMENTS_BYTES_MAX).lines().next();
     let mut cells = row.unwrap_or_default().split('\t').map(str::trim);
-    cells.any(|cell| {
-        FAILED_CELLS
-            .iter()
-            .any(|failed| cell.eq_ignore_ascii_case(failed))
-    })
+    cells.any(|cell| is_one_of(&FAILED[..3], cell))
+}
+
+fn is_one_of(known: &[&str], word: &str) -> bool {
+    known.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// What stands between the name of a workflow and the number of its run, `X main CI · 4711`.

@@ -182,6 +182,7 @@ fn nothing_comes_in_many_forms() {
         r#"{"results":[],"total":0,"query":"rust async"}"#,
         r#"{"users":[],"page":1,"has_more":false}"#,
         r#"{"page":9,"items":[],"has_more":true,"total":96}"#,
+        r#"{"page_no":9,"items":[],"total":96}"#,
         r#"{"output":"","exit_code":0}"#,
         r#"{"data":{"items":[]},"status":"ok"}"#,
         r#"{"result":null}"#,

@@ -9,9 +9,10 @@ use std::borrow::Cow;
 
 use crate::engine::ids::names_id;
 
+use super::super::digest::PRINTED;
 use super::super::emptiness::{is_nothing, says_there_is_nothing};
 use super::super::mask::is_volatile_key;
-use super::super::pending::says_pending;
+use super::super::pending::{self, says_pending};
 use super::super::sample::cut;
 use super::super::{Object, items, member, members, unquote};
 
@@ -27,12 +28,6 @@ const FLAGS: [&str; 6] = [
 
 /// Members that say so in a word.
 const STATES: [&str; 3] = ["status", "result", "outcome"];
-
-/// Members that hold what a program printed, or what else there is to tell: beside `{"success": false}` they say why.
-const PRINTED: [&str; 6] = ["stderr", "output", "stdout", "log", "logs", "details"];
-
-/// Values of `status` that say that it did not, in lower case.
-const STATUSES: [&str; 4] = ["error", "fail", "failed", "failure"];
 
 /// Members that say what went wrong with a call, of which the first one with something in it is the error. A `reason` tells why
 /// something is so, which may be what was asked.
@@ -97,11 +92,8 @@ pub(super) fn refusal<'o>(object: &Object<'o>) -> Option<Cow<'o, str>> {
     let printed = |name: &str| told(name).filter(|value| value.starts_with('"'));
     let why = why.or_else(|| {
         let failed = object.member("success") == Some("false");
-        let printed = PRINTED
-            .iter()
-            .filter(|_| failed)
-            .find_map(|name| printed(name));
-        printed.map(unquote)
+        let mut told = PRINTED.iter().chain(&["details"]).filter(|_| failed);
+        told.find_map(|name| printed(name)).map(unquote)
     });
     let tells_nothing_else = match (flag, &why) {
         // That there is nothing, or nothing yet, is an answer.
@@ -257,10 +249,7 @@ fn brings_nothing(value: &str) -> bool {
 
 /// Whether a value is a word for a failure.
 fn is_failed(value: &str) -> bool {
-    let word = value.trim_matches('"');
-    STATUSES
-        .iter()
-        .any(|failed| word.eq_ignore_ascii_case(failed))
+    pending::is_failed(value.trim_matches('"'))
 }
 
 fn is_scalar(value: &str) -> bool {
