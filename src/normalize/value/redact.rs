@@ -752,6 +752,15 @@ mod tests {
     fn secrets_told_as_input_are_hidden() {
         for (input, expected) in [
             ("chpasswd <<< 'bob:hunter'", "chpasswd <<< '[redacted]'"),
+            ("chpasswd <<< \"bob:hunter", "chpasswd <<< \"[redacted]"),
+            (
+                "chpasswd <<< 'bob:hunter\nann:c'; ls",
+                "chpasswd <<< '[redacted]'; ls",
+            ),
+            (
+                "echo 'bob:hunter\nann:c' | chpasswd",
+                "echo '[redacted]' | chpasswd",
+            ),
             (
                 "sudo chpasswd -e <<<bob:hunter",
                 "sudo chpasswd -e <<<[redacted]",
@@ -818,6 +827,7 @@ mod tests {
             "cat > a <<EOF\nb=c\nEOF\nchpasswd -h",
             "echo hunter || sudo -S ls",
             "echo a | tee b; passwd --help",
+            "echo it's\nwhat it was | passwd",
             "echo 'a b' | git hash-object -w --stdin",
             "echo abc | grep passwd; echo root | tee /etc/passwd",
             "printf 'a' | sort | uniq -c",
@@ -1290,6 +1300,8 @@ mod tests {
             "chpasswd <<a ",
             "chpasswd <<a\n",
             "chpasswd <<< ",
+            "chpasswd <<< '\n",
+            "echo '\n",
             "cat <<a |",
             "passwd b |",
             "identified by ",

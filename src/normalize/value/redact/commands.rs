@@ -4,7 +4,7 @@
 use std::iter;
 use std::ops::Range;
 
-use super::extent::{Quote, closed, end, quoted};
+use super::extent::{Quote, argument, end, quoted};
 use super::named::{of_netrc, words_before};
 use super::{names, skip, sql, token_length, word_length};
 
@@ -247,8 +247,7 @@ fn plain(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
     arguments(bytes, from).filter(|word| !bytes[word.clone()].starts_with(b"-"))
 }
 
-/// The arguments of a command that begin near a place, without their quotes. Of a quote that nothing closes the text is one, too,
-/// and the last: it may have been cut off.
+/// The arguments of a command that begin near a place, without their quotes.
 fn arguments(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
     let mut rest = Some(from);
     let next = move || {
@@ -257,13 +256,8 @@ fn arguments(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
         if begin - from >= ARGUMENT_BYTES_MAX || b"\r\n;|&<>)\\".contains(first) {
             return None;
         }
-        let Some(quote) = Quote::at(bytes, begin) else {
-            let length = token_length(&bytes[begin..]);
-            rest = Some(begin + length);
-            return (length > 0).then_some(begin..begin + length);
-        };
-        let value = quoted(bytes, begin, quote)?;
-        rest = closed(bytes, value.end, quote);
+        let (value, behind) = argument(bytes, begin, token_length)?;
+        rest = behind;
         Some(value)
     };
     iter::from_fn(next).fuse().take(ARGUMENTS_MAX)

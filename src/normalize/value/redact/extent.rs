@@ -13,6 +13,22 @@ const PUT_IN_BYTES_MAX: usize = 256;
 /// How far the name of a value may stand from the start of its line, in bytes.
 const INDENT_BYTES_MAX: usize = 64;
 
+/// An argument of a command without its quotes, and the place behind it. One without quotes ends as told. Of a quote that nothing
+/// closes the text is one, too, and nothing stands behind it: it may have been cut off.
+pub(super) fn argument(
+    bytes: &[u8],
+    from: usize,
+    bare_length: impl FnOnce(&[u8]) -> usize,
+) -> Option<(Range<usize>, Option<usize>)> {
+    let Some(quote) = Quote::at(bytes, from) else {
+        let end = from + bare_length(bytes.get(from..)?);
+        return (end > from).then_some((from..end, Some(end)));
+    };
+    let value = quoted(bytes, from, quote)?;
+    let behind = closed(bytes, value.end, quote);
+    Some((value, behind))
+}
+
 /// The place behind the quote that ends a text, where it is there: the text may have been cut off.
 pub(super) fn closed(bytes: &[u8], end: usize, quote: Quote) -> Option<usize> {
     let sign = end + quote.backslashes;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::commands::{command_end, sets};
-use super::extent::{Quote, quoted};
+use super::extent::{Quote, argument, closed, end};
 use super::named::COMMAND_BYTES_MAX;
 use super::{names, skip, token_length, word_length};
 
@@ -32,7 +32,8 @@ pub(super) fn piped(bytes: &[u8], from: usize) -> Option<Range<usize>> {
     let first = at;
     for _ in 0..ARGUMENTS_MAX {
         let begin = at;
-        let (value, behind) = argument(bytes, at)?;
+        let (value, behind) = said(bytes, at)?;
+        let behind = behind?;
         at = skip(bytes, behind, b" \t");
         if bytes.get(at) == Some(&b'|') {
             let said = if begin == first { value } else { first..behind };
@@ -53,7 +54,7 @@ pub(super) fn redirected(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let command = before.rsplit(|byte| b"\n;|&".contains(byte)).next()?;
     if behind.starts_with(b"<") {
         let from = skip(bytes, at + 3, b" \t");
-        let (value, _) = listens(command).then(|| argument(bytes, from)).flatten()?;
+        let (value, _) = listens(command).then(|| said(bytes, from)).flatten()?;
         return Some(value);
     }
     let near = &bytes[..bytes.len().min(at + COMMAND_BYTES_MAX)];
@@ -150,26 +151,22 @@ fn last_of_path(program: &[u8]) -> &[u8] {
         .unwrap_or(program)
 }
 
-/// How many bytes of an argument backslashes make: they go in pairs, and one more takes the sign behind it along. None before a
-/// quote.
-fn escaped(bytes: &[u8], from: usize) -> usize {
-    let sign = skip(bytes, from, b"\\");
-    let count = sign - from;
-    match bytes.get(sign) {
-        Some(b'"' | b'\'' | b'`') => 0,
-        Some(behind) if count % 2 == 1 && behind.is_ascii_graphic() => count + 1,
-        _ => count - count % 2,
+/// An argument as a shell reads it, of which several lines may stand in quotes, and the place behind it.
+fn said(bytes: &[u8], from: usize) -> Option<(Range<usize>, Option<usize>)> {
+    let (mut value, behind) = argument(bytes, from, shell_word_length)?;
+    let (None, Some(quote)) = (behind, Quote::at(bytes, from)) else {
+        return Some((value, behind));
+    };
+    while matches!(bytes.get(value.end), Some(b'\n' | b'\r')) {
+        value.end = end(bytes, value.end + 1, Some(quote));
     }
+    let behind = closed(bytes, value.end, quote);
+    Some((value, behind))
 }
 
-/// An argument as a shell reads it, without its quotes, and the place behind it.
-fn argument(bytes: &[u8], from: usize) -> Option<(Range<usize>, usize)> {
-    if let Some(quote) = Quote::at(bytes, from) {
-        let value = quoted(bytes, from, quote)?;
-        let behind = value.end + quote.backslashes + 1;
-        return (behind <= bytes.len()).then_some((value, behind));
-    }
-    let mut end = from;
+/// How far an argument reaches that stands in no quotes, as a shell reads it.
+fn shell_word_length(bytes: &[u8]) -> usize {
+    let mut end = 0;
     while let Some(byte) = bytes.get(end) {
         end += match byte {
             b'\\' => match escaped(bytes, end) {
@@ -181,5 +178,17 @@ fn argument(bytes: &[u8], from: usize) -> Option<(Range<usize>, usize)> {
             _ => 1,
         };
     }
-    (end > from).then_some((from..end, end))
+    end
+}
+
+/// How many bytes of an argument backslashes make: they go in pairs, and one more takes the sign behind it along. None before a
+/// quote.
+fn escaped(bytes: &[u8], from: usize) -> usize {
+    let sign = skip(bytes, from, b"\\");
+    let count = sign - from;
+    match bytes.get(sign) {
+        Some(b'"' | b'\'' | b'`') => 0,
+        Some(behind) if count % 2 == 1 && behind.is_ascii_graphic() => count + 1,
+        _ => count - count % 2,
+    }
 }
