@@ -1,41 +1,62 @@
 //! Members of a result that stand beside what it tells and are another one each time: tokens that a server draws for each answer,
 //! counters that go on by themselves, and how well a hit fits.
 
-/// What a member is by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Aside {
-    /// A token of the answer, or who gave it.
-    Token,
-    /// The version of what is told, drawn or reckoned anew with each write: in a list, it tells which one has changed.
-    Version,
-    /// How far the clock of a world has gone that stands still without the agent.
-    Turn,
-    /// How often the thing was looked at.
-    Views,
-    /// How often it was written, or how long it may be kept.
-    Writes,
-}
+/// A token of the answer, or who gave it.
+pub(super) const TOKENS: [&str; 26] = [
+    "csrf",
+    "csrf_token",
+    "csrfToken",
+    "xsrf_token",
+    "xsrfToken",
+    "nonce",
+    "correlation_id",
+    "correlationId",
+    "attempt_id",
+    "attemptId",
+    "invocation_id",
+    "invocationId",
+    "RequestId",
+    "x-request-id",
+    "x-correlation-id",
+    "x-amz-id-2",
+    "x-amz-request-id",
+    "HostId",
+    "traceparent",
+    "served_by",
+    "servedBy",
+    "cf_ray",
+    "cfRay",
+    "cf-ray",
+    "ray_id",
+    "rayId",
+];
 
-impl Aside {
-    /// What a member of this name is, if it is one of these.
-    pub(super) fn named(key: &str) -> Option<Self> {
-        match key {
-            "csrf" | "csrf_token" | "csrfToken" | "xsrf_token" | "xsrfToken" | "nonce"
-            | "correlation_id" | "correlationId" | "attempt_id" | "attemptId" | "invocation_id"
-            | "invocationId" | "RequestId" | "x-request-id" | "x-correlation-id" | "x-amz-id-2"
-            | "x-amz-request-id" | "HostId" | "traceparent" | "served_by" | "servedBy"
-            | "cf_ray" | "cfRay" | "cf-ray" | "ray_id" | "rayId" => Some(Self::Token),
-            "etag" | "eTag" | "ETag" | "_etag" | "@odata.etag" => Some(Self::Version),
-            "turn" | "turns" | "turn_number" | "turnNumber" | "tick" | "ticks"
-            | "execution_count" => Some(Self::Turn),
-            "views" | "view_count" | "viewCount" | "page_views" | "pageviews" | "visits" => {
-                Some(Self::Views)
-            }
-            "rev" | "revision" | "ttl" | "TTL" => Some(Self::Writes),
-            _ => None,
-        }
-    }
-}
+/// The version of what is told, drawn or reckoned anew with each write: in a list, it tells which one has changed.
+pub(super) const VERSIONS: [&str; 5] = ["etag", "eTag", "ETag", "_etag", "@odata.etag"];
+
+/// How far the clock of a world has gone that stands still without the agent.
+pub(super) const TURNS: [&str; 7] = [
+    "turn",
+    "turns",
+    "turn_number",
+    "turnNumber",
+    "tick",
+    "ticks",
+    "execution_count",
+];
+
+/// How often the thing was looked at.
+pub(super) const VIEWS: [&str; 6] = [
+    "views",
+    "view_count",
+    "viewCount",
+    "page_views",
+    "pageviews",
+    "visits",
+];
+
+/// How often it was written, or how long it may be kept.
+pub(super) const WRITES: [&str; 4] = ["rev", "revision", "ttl", "TTL"];
 
 /// Names under which stores of vectors and searches on the web say how well a hit fits the query.
 pub(super) const SCORES: [&str; 11] = [

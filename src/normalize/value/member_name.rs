@@ -8,7 +8,6 @@ use std::cell::Cell;
 
 use crate::engine::ids::names_id;
 
-use super::aside::Aside;
 use super::drawn::Drawn;
 use super::{
     aside, attempts, beside, digest, echo, elements, emptiness, faults, hash, hits, mask, pending,
@@ -148,13 +147,11 @@ const TELLERS: [Teller; 46] = [
     (Says::Picture, |key| matches!(key, "data" | "image_url")),
     (Says::Id, names_id),
     (Says::Numbered, |key| attempts::NUMBERED.contains(&key)),
-    (Says::Token, |key| Aside::named(key) == Some(Aside::Token)),
-    (Says::Version, |key| {
-        Aside::named(key) == Some(Aside::Version)
-    }),
-    (Says::Turn, |key| Aside::named(key) == Some(Aside::Turn)),
-    (Says::Views, |key| Aside::named(key) == Some(Aside::Views)),
-    (Says::Writes, |key| Aside::named(key) == Some(Aside::Writes)),
+    (Says::Token, |key| aside::TOKENS.contains(&key)),
+    (Says::Version, |key| aside::VERSIONS.contains(&key)),
+    (Says::Turn, |key| aside::TURNS.contains(&key)),
+    (Says::Views, |key| aside::VIEWS.contains(&key)),
+    (Says::Writes, |key| aside::WRITES.contains(&key)),
     (Says::Drawn, |key| Drawn::named(key).is_some()),
     (Says::Element, |key| elements::NAMES.contains(&key)),
     (Says::NameOfValue, |key| digest::VALUE_NAMES.contains(&key)),
