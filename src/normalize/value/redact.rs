@@ -243,6 +243,7 @@ impl<'a> Walk<'a> {
             self.setting = commands::setting(bytes, word).unwrap_or(self.setting);
         }
         commands::told(bytes, word)
+            .filter(|secret| !names::is_before_secret(&bytes[secret.clone()]))
     }
 }
 
@@ -354,6 +355,10 @@ mod tests {
         );
         check("token= API_KEY: abc1 b", "token= API_KEY: [redacted] b");
         check("password: abc1:", "password: [redacted]");
+        check(
+            "htpasswd -nb bob api_key: abc1",
+            "htpasswd -nb bob api_key: [redacted]",
+        );
     }
 
     /// Given keys of well-known services anywhere in a text, they are hidden.
