@@ -8,9 +8,8 @@
 //! look a little more alike.
 //!
 //! The text is walked once, from word to word and as it looks in a `terminal`, and once more where a part of it is encoded
-//! (`encoded`). What begins at a word is
-//! looked at further only where the word and the signs around it leave a doubt, and then either hidden, and walked past, or given
-//! up after a bounded or a single look.
+//! (`encoded`). What begins at a word is looked at further only where the word and the signs around it leave a doubt, and then
+//! either hidden, and walked past, or given up after a bounded or a single look.
 
 mod commands;
 mod encoded;

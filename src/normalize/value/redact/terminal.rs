@@ -25,19 +25,16 @@ pub(super) fn without_sequences(text: &str) -> Option<String> {
     }
 }
 
-/// How long a sequence is whose first sign is written with letters; 0 where none is.
+/// How long a colour is whose first sign is written with letters; 0 where none is.
 pub(super) fn written_length(rest: &[u8]) -> usize {
     let mut ways = WRITTEN.iter();
     let way = ways.find(|way| {
         let start = rest.get(..way.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(way))
     });
-    // Letters alone are a command's, as that of a path, `C:\etc`.
-    let behind = way.map(|way| (way.len(), length(&rest[way.len()..])));
-    let is_one = |(way, _): &(usize, usize)| matches!(rest.get(*way), Some(b'[' | b']' | b'('));
-    behind
-        .filter(is_one)
-        .map_or(0, |(way, behind)| way + behind)
+    // Letters alone may be those of a path, `C:\etc`.
+    let way = way.filter(|way| matches!(rest.get(way.len()), Some(b'[' | b'(')));
+    way.map_or(0, |way| way.len() + length(&rest[way.len()..]))
 }
 
 /// How many bytes belong to a sequence behind its first sign; as many as there are where it does not end.
@@ -88,6 +85,7 @@ mod tests {
                 r#"{"text":"\u001b[31m{key}\u001b[0m"}"#,
                 r#"{"text":"[redacted]\u001b[0m"}"#,
             ),
+            (r"\u001b]0;a\u0007{key} b", r"\u001b]0;a\u0007[redacted] b"),
             (
                 r"token=\u001b[32mabc1\u001b[0m b",
                 r"token=\[redacted]\u001b[0m b",
