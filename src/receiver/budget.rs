@@ -67,8 +67,8 @@ const PLACED_HASTE: u32 = 3;
 /// How long nothing need come of those: their line or this machine may be busy for a moment.
 const PLACED_GRACE: Duration = Duration::from_secs(1);
 
-/// Requests refused for which the time to come again grows by a step. Those that fill the budget are large, and no more of them are
-/// taken in that time.
+/// Requests refused for which the time to come again grows by a step: fewer than for the inboxes, since those that fill the budget
+/// are large.
 const REFUSED_PER_STEP: u64 = 4;
 
 /// What a sender is told for whose bytes there is no room.

@@ -127,21 +127,17 @@ impl<'a> Walk<'a> {
         let bytes = self.text.as_bytes();
         loop {
             let start = self.at;
-            if let Some(ahead) = self.ahead.take_if(|ahead| ahead.start <= start)
-                && ahead.end > self.hidden
-            {
-                return Some(self.hide(ahead));
-            }
-            if start >= bytes.len() {
-                return None;
-            }
-            let byte = bytes[start];
-            let secret = if is_word(byte) {
-                self.at += word_length(&bytes[start..]);
-                self.word(bytes, start..self.at)
-            } else {
-                self.at += 1;
-                self.sign(bytes, byte, start)
+            let secret = match self.ahead.take_if(|ahead| ahead.start <= start) {
+                Some(ahead) => Some(ahead).filter(|ahead| ahead.end > self.hidden),
+                None if start >= bytes.len() => return None,
+                None if is_word(bytes[start]) => {
+                    self.at += word_length(&bytes[start..]);
+                    self.word(bytes, start..self.at)
+                }
+                None => {
+                    self.at += 1;
+                    self.sign(bytes, bytes[start], start)
+                }
             };
             if let Some(secret) = secret
                 && !names::is_before_secret(&bytes[secret.clone()])
@@ -213,11 +209,8 @@ impl<'a> Walk<'a> {
             if secret.is_none() && self.ahead.is_none() && commands::may_tell(&bytes[word.clone()])
             {
                 secret = self.told(bytes, &word);
-                let is_ahead = |secret: &mut Range<usize>| {
-                    let between = &mut bytes[word.end..secret.start].iter();
-                    between.any(|byte| is_word(*byte))
-                };
-                self.ahead = secret.take_if(is_ahead);
+                let has_words = |between: &[u8]| between.iter().any(|byte| is_word(*byte));
+                self.ahead = secret.take_if(|told| has_words(&bytes[word.end..told.start]));
             }
             if secret.is_some() {
                 return secret;
@@ -242,7 +235,6 @@ impl<'a> Walk<'a> {
             self.setting = commands::setting(bytes, word).unwrap_or(self.setting);
         }
         commands::told(bytes, word)
-            .filter(|secret| !names::is_before_secret(&bytes[secret.clone()]))
     }
 }
 

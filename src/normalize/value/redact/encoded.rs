@@ -76,12 +76,15 @@ fn sign(rest: &[u8]) -> (Option<u8>, usize) {
         [b'%', behind @ ..] => {
             // Encoded again, a `%` is `%25`.
             let digits = 1 + 2 * behind.chunks(2).take_while(|two| *two == b"25").count();
-            let ascii = code(rest, digits, 2).filter(|byte| *byte != OTHER);
-            ascii.map_or(as_it_is, |byte| (Some(byte), digits + 2))
+            let letter = code(rest, digits, 2).and_then(ascii);
+            letter.map_or(as_it_is, |letter| (Some(letter), digits + 2))
         }
         [b'\\', behind @ ..] => match (terminal::written_length(rest), behind) {
             (0, [b'n' | b'r' | b't', ..]) => (Some(b' '), 2),
-            (0, [b'u', ..]) => code(rest, 2, 4).map_or(as_it_is, |byte| (Some(byte), 6)),
+            (0, [b'u', ..]) => {
+                let letter = code(rest, 2, 4).map(|code| ascii(code).unwrap_or(OTHER));
+                letter.map_or(as_it_is, |letter| (Some(letter), 6))
+            }
             (0, _) => as_it_is,
             (length, _) => (None, length),
         },
@@ -89,13 +92,16 @@ fn sign(rest: &[u8]) -> (Option<u8>, usize) {
     }
 }
 
-/// The letter of ASCII that so many hexadecimal digits mean, or another one.
-fn code(rest: &[u8], from: usize, digits: usize) -> Option<u8> {
-    let digits = rest.get(from..from + digits)?.iter();
-    let mut code = digits.map(|digit| char::from(*digit).to_digit(16));
-    let code = code.try_fold(0, |code, digit| Some(code * 16 + digit?))?;
-    let byte = u8::try_from(code).ok().filter(u8::is_ascii);
-    Some(byte.unwrap_or(OTHER))
+/// The number of a letter, in so many hexadecimal digits.
+fn code(rest: &[u8], from: usize, digits: usize) -> Option<u32> {
+    let mut digits = rest.get(from..from + digits)?.iter();
+    digits.try_fold(0, |code, digit| {
+        Some(code * 16 + char::from(*digit).to_digit(16)?)
+    })
+}
+
+fn ascii(code: u32) -> Option<u8> {
+    u8::try_from(code).ok().filter(u8::is_ascii)
 }
 
 /// Where a secret ends to which what follows a `+` belongs: whether that stands for a blank or for itself, is not known.
@@ -154,6 +160,10 @@ mod tests {
             (
                 r#"{"text":"a\nAKIAIOSFODNN7EXAMPLE\r\n"}"#,
                 r#"{"text":"a\n[redacted]\r\n"}"#,
+            ),
+            (
+                r#"["\u00a0AKIAIOSFODNN7EXAMPLE\u2003b"]"#,
+                r#"["\u00a0[redacted]\u2003b"]"#,
             ),
             (
                 r"a\\tmy password: hunter\nb",
