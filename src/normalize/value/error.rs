@@ -37,7 +37,10 @@ pub(crate) fn failure_of_call(text: &str, arguments: &str) -> Failure {
     let text = walls::said_before_page(text).unwrap_or(text);
     let text = &*complaint::without_values(text);
     let text = &*without_given_lines(text, arguments);
-    let told = told_lines::told_lines(text);
+    // Of a text whose beginning is not looked through, a secret may stand across that place.
+    let is_cut_before = text.len() > told_lines::END_BYTES_MAX;
+    let clean = is_cut_before.then(|| redact::text(text));
+    let told = told_lines::told_lines(clean.as_deref().unwrap_or(text));
     // Twice the limit, so that a secret which the limit would cut in two is still recognised.
     let head = cut(told.trim(), ERROR_BYTES_MAX * 2);
     let mut reader = Reader::for_output(&ToolSettings::PLAIN);
@@ -92,6 +95,20 @@ mod tests {
         assert_eq!(first, again);
         assert_ne!(first.masked, other.masked);
         assert_eq!(&*first.text, "Error: no room");
+    }
+
+    /// Given a long error whose end alone is looked through, a secret that stands where that begins is hidden.
+    #[test]
+    fn secrets_across_the_end_of_an_error_are_hidden() {
+        let end = "\nbuilding part 12 of many".repeat(200);
+        for length in 4_040..4_096 {
+            let end = &end[..length];
+            let error =
+                format!("setting up\nlogging in by password=hunter2hunter2hunter2 failed{end}");
+            let text = failure_of_call(&error, "").text;
+            assert!(!text.contains("hunter"), "{text}");
+            assert!(text.contains("failed"), "{text}");
+        }
     }
 
     /// Given a patch that does not fit, the error is what is said of it, whatever its lines are; the first line stays.

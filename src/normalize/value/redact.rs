@@ -42,7 +42,8 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
         return encoded::hidden(without_plain(text));
     };
     match encoded::hidden(without_plain(&plain)) {
-        Cow::Borrowed(_) => Cow::Borrowed(text),
+        // A terminal shows no titles of windows and addresses of links. They are a part of the text, though.
+        Cow::Borrowed(_) => without_plain(text),
         Cow::Owned(clean) => Cow::Owned(clean),
     }
 }
@@ -106,7 +107,7 @@ struct Walk<'a> {
     tokenless: usize,
     /// Up to this place a command sets secrets.
     setting: usize,
-    /// The secret that a command was told further on. There may be others before it.
+    /// The secret that is known to stand further on. There may be others before it.
     ahead: Option<Range<usize>>,
 }
 
@@ -128,7 +129,7 @@ impl<'a> Walk<'a> {
         loop {
             let start = self.at;
             let secret = match self.ahead.take_if(|ahead| ahead.start <= start) {
-                Some(ahead) => Some(ahead).filter(|ahead| ahead.end > self.hidden),
+                Some(ahead) => Some(ahead),
                 None if start >= bytes.len() => return None,
                 None if is_word(bytes[start]) => {
                     self.at += word_length(&bytes[start..]);
@@ -139,42 +140,47 @@ impl<'a> Walk<'a> {
                     self.sign(bytes, bytes[start], start)
                 }
             };
-            if let Some(secret) = secret
-                && !names::is_before_secret(&bytes[secret.clone()])
-            {
-                return Some(self.hide(secret));
+            let Some(secret) = secret.filter(|secret| secret.end > self.hidden) else {
+                continue;
+            };
+            let between = bytes.get(self.at..secret.start).unwrap_or_default();
+            if self.ahead.is_none() && between.iter().any(|byte| is_word(*byte)) {
+                self.ahead = Some(secret);
+                continue;
             }
+            return Some(self.hide(secret));
         }
     }
 
-    /// Goes behind a secret, of which is left what is not yet hidden.
+    /// Goes behind a secret, of which is left what is not yet hidden, but back to a name at its end: `--value api_key: …`.
     fn hide(&mut self, secret: Range<usize>) -> Range<usize> {
-        let end = secret.end.max(self.hidden);
         let start = secret.start.max(self.hidden);
-        self.at = end;
-        self.hidden = end;
-        self.name_start = end;
-        start..end
+        let hidden = start..secret.end;
+        self.hidden = hidden.end;
+        self.at = last_name(self.text.as_bytes(), &hidden);
+        self.name_start = self.at;
+        hidden
     }
 
     /// The secret told by a sign: around it or from it on.
     #[inline]
     fn sign(&mut self, bytes: &[u8], byte: u8, at: usize) -> Option<Range<usize>> {
+        let hidden = self.hidden.min(at);
         if byte == b'-' {
             return looks::pem(self.text, at)
                 .or_else(|| programs::flagged(bytes, at))
-                .or_else(|| looks::mailchimp_key(bytes, at, self.hidden));
+                .or_else(|| looks::mailchimp_key(bytes, at, hidden));
         }
         self.name_start = at + 1;
         match byte {
-            b'.' => looks::discord_token(bytes, at, self.hidden)
-                .or_else(|| looks::airtable_token(bytes, at, self.hidden)),
-            b'~' => looks::azure_secret(bytes, at, self.hidden),
+            b'.' => looks::discord_token(bytes, at, hidden)
+                .or_else(|| looks::airtable_token(bytes, at, hidden)),
+            b'~' => looks::azure_secret(bytes, at, hidden),
             b':' => looks::user_and_host(bytes, at)
                 .or_else(|| looks::webhook(bytes, at))
                 .or_else(|| looks::bot_token(bytes, at)),
-            b'@' => looks::email(bytes, at, self.hidden),
-            b'<' => input::redirected(bytes, at),
+            b'@' => looks::email(bytes, at, hidden),
+            b'<' if self.ahead.is_none() => input::redirected(bytes, at),
             _ => None,
         }
     }
@@ -209,8 +215,6 @@ impl<'a> Walk<'a> {
             if secret.is_none() && self.ahead.is_none() && commands::may_tell(&bytes[word.clone()])
             {
                 secret = self.told(bytes, &word);
-                let has_words = |between: &[u8]| between.iter().any(|byte| is_word(*byte));
-                self.ahead = secret.take_if(|told| has_words(&bytes[word.end..told.start]));
             }
             if secret.is_some() {
                 return secret;
@@ -289,6 +293,15 @@ fn is_sign_next(bytes: &[u8], blank: usize) -> bool {
     next.is_some_and(|byte| is_of(*byte, AROUND_NAME) || matches!(byte, b'=' | b':'))
 }
 
+/// Where the name begins with whose sign a secret ends; the end of one that ends otherwise.
+fn last_name(bytes: &[u8], secret: &Range<usize>) -> usize {
+    let [before @ .., b':' | b'='] = &bytes[secret.clone()] else {
+        return secret.end;
+    };
+    let is_letter = |byte: &&u8| is_word(**byte) || **byte == b'-';
+    secret.end - 1 - before.iter().rev().take_while(is_letter).count()
+}
+
 fn is_scheme(word: &[u8]) -> bool {
     word.eq_ignore_ascii_case(b"bearer") || word.eq_ignore_ascii_case(b"basic")
 }
@@ -342,13 +355,19 @@ mod tests {
         );
         check(
             "Authorization: Bearer api_key: abc1",
-            "Authorization: Bearer api_key: [redacted]",
+            "Authorization: Bearer [redacted] [redacted]",
         );
-        check("token= API_KEY: abc1 b", "token= API_KEY: [redacted] b");
+        check("token= API_KEY: abc1 b", "token= [redacted] [redacted] b");
         check("password: abc1:", "password: [redacted]");
+        check("password: abc1: b", "password: [redacted] b");
+        check("token=a/api_key: abc1", "token=[redacted] [redacted]");
         check(
-            "htpasswd -nb bob api_key: abc1",
-            "htpasswd -nb bob api_key: [redacted]",
+            "chpasswd <<< 'export API_KEY='abc 1' b",
+            "chpasswd <<< '[redacted]'[redacted]' b",
+        );
+        check(
+            "chpasswd <<EOF && curl -u bob:hunter2 h\nbob:a b\nEOF",
+            "chpasswd <<EOF && curl -u [redacted] h\n[redacted]\nEOF",
         );
     }
 

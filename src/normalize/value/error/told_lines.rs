@@ -8,7 +8,7 @@ use crate::engine::event::ERROR_BYTES_MAX;
 use super::super::failing::closing::begins_closing;
 
 /// How much of the end of a long failure is looked through for what it says of itself.
-const END_BYTES_MAX: usize = 4_096;
+pub(super) const END_BYTES_MAX: usize = 4_096;
 
 /// Of a failure that is too long to be kept, the lines near its end that speak of an error; where these are too long as well, those
 /// that begin as errors do, if the others say no more than they do. What else was printed is the way there, or what is left of

@@ -2,8 +2,6 @@
 
 use std::iter;
 
-use super::is_word;
-
 /// Names are looked at without separators and case, the last so many letters: what a name says, it says at its end.
 const KEY_BYTES_MAX: usize = 64;
 
@@ -111,12 +109,6 @@ pub(in super::super) fn is_secret(key: &[u8]) -> bool {
     (may_have_one(in_key, &NAME_LETTERS) && is_secret_name(last_word(key)))
         || (may_have_one(in_key, &PART_LETTERS) && has_secret_part(key, in_key))
         || (may_have_one(in_key, &[TOKEN_LETTERS]) && is_secret_token(key))
-}
-
-/// Whether what stands where a secret would is a single word that names one itself: `Authorization: token: …`.
-pub(super) fn is_before_secret(value: &[u8]) -> bool {
-    let is_letter = |byte: &u8| is_word(*byte) || *byte == b'-';
-    matches!(value, [name @ .., b':' | b'='] if name.iter().all(is_letter) && is_secret(name))
 }
 
 fn is_secret_name(word: &[u8]) -> bool {

@@ -37,24 +37,22 @@ pub(super) fn written_length(rest: &[u8]) -> usize {
     way.map_or(0, |way| way.len() + length(&rest[way.len()..]))
 }
 
-/// How many bytes belong to a sequence behind its first sign; as many as there are where it does not end.
+/// How many bytes belong to a sequence behind its first sign. What a sequence that was cut off would take along belongs to the text.
 fn length(behind: &[u8]) -> usize {
     let count = |from: usize, is: fn(&u8) -> bool| {
         let rest = behind[from..].iter();
         from + rest.take_while(|byte| is(byte)).count()
     };
-    let end = match behind.first() {
-        Some(b'[') => {
-            let parameters = count(1, |byte| (0x30..=0x3f).contains(byte));
-            count(parameters, |byte| (0x20..=0x2f).contains(byte))
-        }
+    let (end, last) = match behind.first() {
+        Some(b'[') => (count(1, |byte| (0x30..=0x3f).contains(byte)), 0x40..=0x7e),
         // The title of a window or the address of a link, up to `BEL` or the next sequence, which ends it.
-        Some(b']') => return count(1, |byte| *byte >= b' ' && *byte != 0x7f),
-        _ => count(0, |byte| (0x20..=0x2f).contains(byte)),
+        Some(b']') => {
+            let end = count(1, |byte| *byte >= b' ' && *byte != 0x7f);
+            return if end < behind.len() { end } else { 1 };
+        }
+        _ => (count(0, |byte| (0x20..=0x2f).contains(byte)), 0x30..=0x7e),
     };
-    let is_last = behind
-        .get(end)
-        .is_some_and(|byte| (0x30..=0x7e).contains(byte));
+    let is_last = behind.get(end).is_some_and(|byte| last.contains(byte));
     end + usize::from(is_last)
 }
 
@@ -90,6 +88,10 @@ mod tests {
                 r"token=\u001b[32mabc1\u001b[0m b",
                 r"token=\[redacted]\u001b[0m b",
             ),
+            ("\x1b[31 ({key} now", " ([redacted] now"),
+            ("\x1b[ {key}", " [redacted]"),
+            ("\x1b]0;a {key}", "0;a [redacted]"),
+            ("\x1b]0;a {key}\x07 b", "\x1b]0;a [redacted]\x07 b"),
             (
                 r"echo -e '\033[1;31m{key}\033[0m'",
                 r"echo -e '[redacted]\033[0m'",
