@@ -293,13 +293,16 @@ fn is_sign_next(bytes: &[u8], blank: usize) -> bool {
     next.is_some_and(|byte| is_of(*byte, AROUND_NAME) || matches!(byte, b'=' | b':'))
 }
 
-/// Where the name begins with whose sign a secret ends; the end of one that ends otherwise.
+/// Where the name begins that a secret ends with, together with its sign and perhaps a quote; the end of one that ends otherwise.
 fn last_name(bytes: &[u8], secret: &Range<usize>) -> usize {
-    let [before @ .., b':' | b'='] = &bytes[secret.clone()] else {
+    let text = &bytes[secret.clone()];
+    let text = text.strip_suffix(b"'").unwrap_or(text);
+    let text = text.strip_suffix(b"\"").unwrap_or(text);
+    let [name @ .., b':' | b'='] = text else {
         return secret.end;
     };
     let is_letter = |byte: &&u8| is_word(**byte) || **byte == b'-';
-    secret.end - 1 - before.iter().rev().take_while(is_letter).count()
+    secret.start + name.len() - name.iter().rev().take_while(is_letter).count()
 }
 
 fn is_scheme(word: &[u8]) -> bool {
@@ -364,6 +367,10 @@ mod tests {
         check(
             "chpasswd <<< 'export API_KEY='abc 1' b",
             "chpasswd <<< '[redacted]'[redacted]' b",
+        );
+        check(
+            "token: a = 'export API_KEY='abc1' b",
+            "token: [redacted][redacted]' b",
         );
         check(
             "chpasswd <<EOF && curl -u bob:hunter2 h\nbob:a b\nEOF",

@@ -43,17 +43,23 @@ fn length(behind: &[u8]) -> usize {
         let rest = behind[from..].iter();
         from + rest.take_while(|byte| is(byte)).count()
     };
-    let (end, last) = match behind.first() {
-        Some(b'[') => (count(1, |byte| (0x30..=0x3f).contains(byte)), 0x40..=0x7e),
+    match behind.first() {
+        // Sequences in use end in a letter; where another sign ends one, it stays.
+        Some(b'[') => {
+            let end = count(1, |byte| (0x30..=0x3f).contains(byte));
+            end + usize::from(behind.get(end).is_some_and(u8::is_ascii_alphabetic))
+        }
         // The title of a window or the address of a link, up to `BEL` or the next sequence, which ends it.
         Some(b']') => {
             let end = count(1, |byte| *byte >= b' ' && *byte != 0x7f);
-            return if end < behind.len() { end } else { 1 };
+            if end < behind.len() { end } else { 1 }
         }
-        _ => (count(0, |byte| (0x20..=0x2f).contains(byte)), 0x30..=0x7e),
-    };
-    let is_last = behind.get(end).is_some_and(|byte| last.contains(byte));
-    end + usize::from(is_last)
+        _ => {
+            let end = count(0, |byte| (0x20..=0x2f).contains(byte));
+            let is_last = |byte: &u8| (0x30..=0x7e).contains(byte);
+            end + usize::from(behind.get(end).is_some_and(is_last))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -90,6 +96,7 @@ mod tests {
             ),
             ("\x1b[31 ({key} now", " ([redacted] now"),
             ("\x1b[ {key}", " [redacted]"),
+            ("a\x1b[3[{key}", "a[[redacted]"),
             ("\x1b]0;a {key}", "0;a [redacted]"),
             ("\x1b]0;a {key}\x07 b", "\x1b]0;a [redacted]\x07 b"),
             (
