@@ -9,10 +9,16 @@
 
 #[path = "recorded/damaged.rs"]
 mod damaged;
+#[path = "recorded/made.rs"]
+mod made;
 #[path = "recorded/own_words.rs"]
 mod own_words;
+#[path = "recorded/planted_secrets.rs"]
+mod planted_secrets;
 #[path = "recorded/respelled.rs"]
 mod respelled;
+#[path = "recorded/words.rs"]
+mod words;
 
 use std::collections::BTreeMap;
 use std::fs;

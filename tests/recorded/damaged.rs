@@ -8,19 +8,16 @@
 use std::fs;
 
 use eddy::config::profile::Name;
-use eddy::engine::policy::Policy;
-use eddy::engine::run::WINDOW_EVENTS_MAX;
-use eddy::engine::{Input, RunState, RunView, step};
-use eddy::normalize::{Normalizer, Report};
-use eddy::otlp::{self, Limits};
-use eddy::store::records::{decode_run, encode_run};
+use eddy::normalize::Normalizer;
+use eddy::otlp;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 use prost::Message;
 
-use super::{DIRECTORY, STANDARD};
+use super::DIRECTORY;
+use super::made::{Dice, judge, read, times};
 
 /// What letters become. The bytes of several of them are blanks in other encodings.
 const SIGNS: [&str; 22] = [
@@ -31,22 +28,8 @@ const SIGNS: [&str; 22] = [
 /// Times that each recording is read, each time with other texts.
 const TIMES: u64 = 2;
 
-/// Numbers that look like chance and are the same each time.
-pub(super) struct Dice(u64);
-
+/// How what was recorded is changed.
 impl Dice {
-    /// Those of a number: others for another.
-    pub(super) fn of(number: u64) -> Self {
-        Self(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    pub(super) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit
-    }
-
     /// Changes a text: one in `rare` of its letters, and one text in eight is cut.
     fn change(&mut self, text: &mut String, rare: usize) {
         // What a dialect is known by stays, mostly.
@@ -65,15 +48,6 @@ impl Dice {
             changed = changed.chars().take(kept).collect();
         }
         *text = changed;
-    }
-
-    pub(super) fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[self.below(of.len())]
-    }
-
-    /// Whether something happens that happens once in so many times.
-    pub(super) fn once_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
     }
 
     /// A value of any kind.
@@ -174,8 +148,7 @@ fn changed_logs(request: &[u8], dice: &mut Dice, rare: usize) -> Vec<u8> {
 
 #[test]
 fn whatever_comes_is_read_and_judged() {
-    let more = std::env::var("EDDY_FUZZ").ok();
-    let times = TIMES * more.map_or(1, |more| more.parse().expect("EDDY_FUZZ is a number"));
+    let times = TIMES * times();
     let mut judged = 0;
     let files = fs::read_dir(DIRECTORY)
         .unwrap()
@@ -210,70 +183,4 @@ fn whatever_comes_is_read_and_judged() {
         }
     }
     assert!(judged > 3_000, "only {judged} reports were read");
-}
-
-/// Reads what can be read of a request; the rest is refused, span by span.
-pub(super) fn read(
-    normalizer: &Normalizer,
-    request: &[u8],
-    is_logs: bool,
-    reports: &mut Vec<Report>,
-) {
-    let mut batch = normalizer.batch(&STANDARD);
-    let limits = Limits::default();
-    if is_logs {
-        let logs = otlp::logs(request, &limits).flatten();
-        logs.for_each(|log| batch.log(&log, reports));
-    } else {
-        let mut spans = otlp::spans(request, &limits);
-        let mut told = Vec::new();
-        while batch.span(&mut spans, &mut told).is_some() {
-            reports.append(&mut told);
-        }
-    }
-}
-
-/// Lets the engine judge reports, as those of one run: their order does not matter as long as they fit the window (P3), and once
-/// more they change nothing (P2).
-pub(super) fn judge(reports: &[Report], profile: Name) {
-    let policy = profile.policy();
-    let mut state = RunState::new("run".into());
-    tell(&mut state, reports.iter(), &policy);
-    let once = state.view(&policy);
-    tell(&mut state, reports.iter(), &policy);
-    assert_eq!(state.view(&policy), once, "twice");
-    let found = decode_run(&encode_run(&state)).unwrap();
-    assert_eq!(found.view(&policy), once, "from the disk");
-    let events = reports.iter().map(|report| report.events.len());
-    if events.sum::<usize>() <= WINDOW_EVENTS_MAX / 2 {
-        let mut state = RunState::new("run".into());
-        tell(&mut state, reports.iter().rev(), &policy);
-        let backwards = state.view(&policy);
-        assert_eq!(without_revisions(backwards), without_revisions(once));
-    }
-}
-
-/// Tells a run what reports say, one after the other.
-pub(super) fn tell<'r>(
-    state: &mut RunState,
-    reports: impl Iterator<Item = &'r Report>,
-    policy: &Policy,
-) {
-    for report in reports {
-        let input = Input::Reports {
-            at_ms: 1,
-            session_id: None,
-            service: None,
-            events: report.events.clone(),
-        };
-        step(state, &input, policy);
-    }
-}
-
-/// What the way of arrival may not change: revisions count announcements.
-fn without_revisions(mut view: RunView) -> RunView {
-    for warning in &mut view.warnings {
-        warning.revision = 0;
-    }
-    view
 }

@@ -21,7 +21,7 @@ use prost::Message;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value as Json;
 
-use super::{DIRECTORY, STANDARD, damaged};
+use super::{DIRECTORY, STANDARD, made};
 
 /// How somebody else writes what was recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -291,7 +291,7 @@ fn indented(json: &str) -> String {
 /// What is made of a run: its counts, its score and its warnings, who was at work, and whether its spans name it.
 fn made_of(reports: &[Report]) -> String {
     let mut state = RunState::new("run".into());
-    damaged::tell(&mut state, reports.iter(), &STANDARD);
+    made::tell(&mut state, reports.iter(), &STANDARD);
     let run = state.view(&STANDARD);
     let told = |warning: &Warning| {
         let tool = warning.tool.as_ref();

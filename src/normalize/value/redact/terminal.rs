@@ -37,7 +37,7 @@ pub(super) fn written_length(rest: &[u8]) -> usize {
     way.map_or(0, |way| way.len() + length(&rest[way.len()..]))
 }
 
-/// How many bytes belong to a sequence behind its first sign. What a sequence that was cut off would take along belongs to the text.
+/// How many bytes belong to a sequence behind its first sign. What one that was cut off would take along belongs to the text.
 fn length(behind: &[u8]) -> usize {
     let count = |from: usize, is: fn(&u8) -> bool| {
         let rest = behind[from..].iter();

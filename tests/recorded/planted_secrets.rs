@@ -1,0 +1,148 @@
+//! Secrets planted in texts that are made of the reader's own words.
+//!
+//! A test of a sign that tells a secret shows it alone. Agents print it behind other commands, in colours, within JSON that is a
+//! text within JSON, and behind words that Eddy looks for elsewhere. So a secret is put anywhere into a text of such words, the
+//! text into a call's arguments, its result or its error, and nothing that is told of the call may show the secret.
+//! `EDDY_FUZZ=N` plants N times as many.
+
+use eddy::normalize::Normalizer;
+use opentelemetry_proto::tonic::trace::v1::{Span, Status};
+
+use super::made::{Dice, attribute, read, request, span, times};
+use super::words::{Words, quoted};
+
+/// Secrets that are planted.
+const PLANTED: u64 = 20_000;
+
+/// Of so many secrets one may be shown. By chance the words around it may be the beginning of a quoted text, of which it is the
+/// end, or letters of the word that it is.
+const SHOWN_ONE_IN: u64 = 50_000;
+
+/// What is secret in all of them, and its part of a key in capitals.
+const SECRET: &str = "Zq7Rk2Vx9Lm4Tn8Bw3Yc6Pd1Hs5Jf0Ga2Ue";
+const CAPITALS: &str = "ZQ7RK2VX9LM4TN8B";
+
+/// How many letters of a secret may not be shown.
+const LETTERS: usize = 10;
+
+/// How a secret stands in a text: by its look, behind its name, or told to a program.
+const FORMS: [&str; 12] = [
+    "ghp_SECRETQ",
+    "AKIACAPITALS",
+    "sk-ant-api03-SECRETSECRET",
+    "xoxb-123456789012-1234567890123-SECRET",
+    "password=SECRET",
+    "Authorization: Bearer SECRET",
+    "https://bob:SECRET@h.example/x",
+    r#"{"password":"SECRET","n":1}"#,
+    "curl -u bob:SECRET https://h.example",
+    "export API_KEY='SECRET'",
+    "api_key: SECRET",
+    "mysql --password=SECRET db",
+];
+
+/// What parts a secret from the words before it, and from those behind.
+const BEFORE: [&str; 11] = [
+    " ",
+    "\n",
+    ", ",
+    "; ",
+    " \u{1b}[31m",
+    "\r\n",
+    "\t",
+    "(",
+    "[",
+    "\u{a0}",
+    "\n\n",
+];
+const BEHIND: [&str; 9] = [
+    " ",
+    "\n",
+    "\n\n",
+    ", ",
+    "; ",
+    "\r\n",
+    "\t",
+    ")",
+    "\u{1b}[0m",
+];
+
+/// How much may stand before a secret, in letters: what is left out of a text is not shown.
+const LETTERS_BEFORE_MAX: usize = 400;
+
+/// A text that has a secret somewhere.
+fn with_secret(words: &Words, dice: &mut Dice) -> String {
+    let form = dice.one(&FORMS).replace("SECRET", SECRET);
+    let secret = form.replace("CAPITALS", CAPITALS);
+    let [before, behind] = [(); 2].map(|()| {
+        let is_alone = dice.once_in(3);
+        if is_alone {
+            String::new()
+        } else {
+            words.text(dice)
+        }
+    });
+    let before: String = before.chars().take(LETTERS_BEFORE_MAX).collect();
+    format!(
+        "{before}{}{secret}{}{behind}",
+        dice.one(&BEFORE),
+        dice.one(&BEHIND)
+    )
+}
+
+/// A call that was given a text, brought it, or failed by it.
+fn call(text: &str, dice: &mut Dice) -> Span {
+    let quoted = quoted(text);
+    let (input, output) = match dice.below(6) {
+        0 => (text.to_owned(), "ok".to_owned()),
+        1 => (format!(r#"{{"command":{quoted}}}"#), "ok".to_owned()),
+        2 => ("{}".to_owned(), text.to_owned()),
+        3 => (
+            "{}".to_owned(),
+            format!(r#"{{"stdout":{quoted},"exit_code":1}}"#),
+        ),
+        4 => (
+            "{}".to_owned(),
+            format!(r#"[{{"type":"text","text":{quoted}}}]"#),
+        ),
+        _ => ("{}".to_owned(), String::new()),
+    };
+    let tool = *dice.one(&["bash", "python", "web_fetch"]);
+    let is_failure = output.is_empty() || dice.once_in(3);
+    let attributes = vec![
+        attribute("gen_ai.operation.name", "execute_tool"),
+        attribute("gen_ai.tool.name", tool),
+        attribute("gen_ai.tool.call.arguments", &input),
+        attribute("gen_ai.tool.call.result", &output),
+    ];
+    Span {
+        status: is_failure.then(|| Status {
+            code: 2,
+            message: text.to_owned(),
+        }),
+        ..span(1, attributes)
+    }
+}
+
+#[test]
+fn planted_secrets_are_not_shown() {
+    let planted = PLANTED * times();
+    let words = Words::of_the_reader();
+    let normalizer = Normalizer::new();
+    let mut shown = Vec::new();
+    for number in 0..planted {
+        let mut dice = Dice::of(number);
+        let text = with_secret(&words, &mut dice);
+        let mut reports = Vec::new();
+        let request = request(vec![call(&text, &mut dice)]);
+        read(&normalizer, &request, false, &mut reports);
+        assert_eq!(reports.len(), 1, "{number}: {text:?}");
+        let told = format!("{reports:?}");
+        let is_told = |secret: &str| told.contains(&secret[..LETTERS]);
+        if is_told(SECRET) || is_told(&CAPITALS[1..]) {
+            shown.push(format!("{number}: {text:?}\n  {told}"));
+        }
+    }
+    let most = planted / SHOWN_ONE_IN;
+    assert!(shown.len() as u64 <= most, "{}", shown.join("\n"));
+}
