@@ -26,7 +26,7 @@ const CAPITALS: &str = "ZQ7RK2VX9LM4TN8B";
 const LETTERS: usize = 10;
 
 /// How a secret stands in a text: by its look, behind its name, or told to a program.
-const FORMS: [&str; 12] = [
+const FORMS: [&str; 36] = [
     "ghp_SECRETQ",
     "AKIACAPITALS",
     "sk-ant-api03-SECRETSECRET",
@@ -39,6 +39,30 @@ const FORMS: [&str; 12] = [
     "export API_KEY='SECRET'",
     "api_key: SECRET",
     "mysql --password=SECRET db",
+    "mysql -uroot -pSECRET db",
+    "sshpass -p SECRET ssh h",
+    "PGPASSWORD=SECRET psql -h h",
+    "<password>SECRET</password>",
+    "aws_secret_access_key = SECRET",
+    r#"-H "X-Api-Key: SECRET""#,
+    "Set-Cookie: session=SECRET; Path=/",
+    "apiKey: 'SECRET',",
+    "client_secret=SECRET&grant_type=a",
+    r#"{\"auth_token\": \"SECRET\"}"#,
+    "'secret_key' => 'SECRET'",
+    "--token SECRET",
+    "docker login -u bob -p SECRET",
+    "redis-cli -a SECRET ping",
+    "npm config set //r.example/:_authToken SECRET",
+    "glpat-SECRET",
+    "hf_SECRET",
+    "npm_SECRETQ",
+    "eyJhbGciOiJIUzI1NiJ9.SECRET.SECRET",
+    "postgres://bob:SECRET@db.example:5432/x",
+    "https://h.example/x?access_token=SECRET&a=b",
+    "-----BEGIN PRIVATE KEY-----\nSECRET\n-----END PRIVATE KEY-----",
+    "Authorization: token SECRET",
+    "IDENTIFIED BY 'SECRET'",
 ];
 
 /// What parts a secret from the words before it, and from those behind.

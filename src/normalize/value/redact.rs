@@ -95,6 +95,9 @@ fn has_sign(text: &[u8]) -> bool {
     wide::any(text, is_no_word) && wide::any(text, is_sign)
 }
 
+/// How much of a secret's end is looked at for the names of others, in bytes.
+const END_BYTES: usize = 64;
+
 /// A walk over a text from one secret to the next.
 struct Walk<'a> {
     text: &'a str,
@@ -152,12 +155,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes behind a secret, of which is left what is not yet hidden, but back to a name at its end: `--value api_key: …`.
+    /// Hides what is left of a secret, whose end is walked once more: it may be the name of another one, `--value api_key: …`.
     fn hide(&mut self, secret: Range<usize>) -> Range<usize> {
-        let start = secret.start.max(self.hidden);
-        let hidden = start..secret.end;
+        let hidden = secret.start.max(self.hidden)..secret.end;
         self.hidden = hidden.end;
-        self.at = last_name(self.text.as_bytes(), &hidden);
+        self.at = hidden.start.max(hidden.end.saturating_sub(END_BYTES));
         self.name_start = self.at;
         hidden
     }
@@ -293,18 +295,6 @@ fn is_sign_next(bytes: &[u8], blank: usize) -> bool {
     next.is_some_and(|byte| is_of(*byte, AROUND_NAME) || matches!(byte, b'=' | b':'))
 }
 
-/// Where the name begins that a secret ends with, together with its sign and perhaps a quote; the end of one that ends otherwise.
-fn last_name(bytes: &[u8], secret: &Range<usize>) -> usize {
-    let text = &bytes[secret.clone()];
-    let text = text.strip_suffix(b"'").unwrap_or(text);
-    let text = text.strip_suffix(b"\"").unwrap_or(text);
-    let [name @ .., b':' | b'='] = text else {
-        return secret.end;
-    };
-    let is_letter = |byte: &&u8| is_word(**byte) || **byte == b'-';
-    secret.start + name.len() - name.iter().rev().take_while(is_letter).count()
-}
-
 fn is_scheme(word: &[u8]) -> bool {
     word.eq_ignore_ascii_case(b"bearer") || word.eq_ignore_ascii_case(b"basic")
 }
@@ -368,6 +358,7 @@ mod tests {
             "chpasswd <<< 'export API_KEY='abc 1' b",
             "chpasswd <<< '[redacted]'[redacted]' b",
         );
+        check("token: Cookie = abc1", "token: [redacted] = [redacted]");
         check(
             "token: a = 'export API_KEY='abc1' b",
             "token: [redacted][redacted]' b",
@@ -591,6 +582,10 @@ mod tests {
             (
                 "/usr/bin/mysqldump -p'a b' shop > x",
                 "/usr/bin/mysqldump -p'[redacted]' shop > x",
+            ),
+            (
+                "ROWS=$(mysql -uroot -phunter db) (sshpass -p hunter ssh h)",
+                "ROWS=$(mysql -uroot -p[redacted] db) (sshpass -p [redacted] ssh h)",
             ),
             ("sshpass -p hunter ssh h", "sshpass -p [redacted] ssh h"),
             ("x; sshpass -phunter ssh h", "x; sshpass -p[redacted] ssh h"),

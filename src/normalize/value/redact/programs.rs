@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::extent::{Quote, quoted, words_end};
 use super::input::is_heard_of;
 use super::named::{COMMAND_BYTES_MAX, has_password, is_user_flag, listed};
-use super::{names, skip, token_length};
+use super::{is_word, names, skip, token_length};
 
 /// How programs begin that take a password behind a flag of one letter, that letter, whether the password follows it without a
 /// blank, and a sign that stands in it where the flag is given other things, too.
@@ -52,7 +52,7 @@ pub(super) fn flagged(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let is_joined = listed.is_none() && !b" \t=".contains(&behind);
     let before = &bytes[at.saturating_sub(COMMAND_BYTES_MAX)..at];
     let command = before.rsplit(|byte| b"\n;|&".contains(byte)).next()?;
-    let mut words = command.split(|byte| b" \t\"'`/".contains(byte));
+    let mut words = command.split(|byte| !is_word(*byte) && *byte != b'-');
     let (.., sign) = words.find_map(|word| {
         let mut rows = PASSWORD_FLAGS.iter();
         rows.find(|(program, flag, joined, _)| {
