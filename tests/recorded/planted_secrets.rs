@@ -26,7 +26,7 @@ const CAPITALS: &str = "ZQ7RK2VX9LM4TN8B";
 const LETTERS: usize = 10;
 
 /// How a secret stands in a text: by its look, behind its name, or told to a program.
-const FORMS: [&str; 36] = [
+const FORMS: [&str; 75] = [
     "ghp_SECRETQ",
     "AKIACAPITALS",
     "sk-ant-api03-SECRETSECRET",
@@ -63,6 +63,45 @@ const FORMS: [&str; 36] = [
     "-----BEGIN PRIVATE KEY-----\nSECRET\n-----END PRIVATE KEY-----",
     "Authorization: token SECRET",
     "IDENTIFIED BY 'SECRET'",
+    r#"["mysql","-uroot","-pSECRET","db"]"#,
+    r#"{"headers":{"Authorization":"Bearer SECRET"}}"#,
+    r#"{"env":[{"name":"API_KEY","value":"SECRET"}]}"#,
+    r#"client = OpenAI(api_key="SECRET")"#,
+    r#"os.environ["X_TOKEN"]="SECRET""#,
+    r#"builder.withToken("SECRET")"#,
+    "echo SECRET | docker login -u bob --password-stdin",
+    r#"git -c http.extraheader="Authorization: Basic SECRET" pull"#,
+    "openssl rsa -passout pass:SECRET -in a",
+    "gpg --batch --passphrase SECRET -d a",
+    "kubectl create secret generic b --from-literal=k=SECRET",
+    "vault kv put a/b value=SECRET",
+    "AccountName=a;AccountKey=SECRET;EndpointSuffix=b",
+    "Server=h;User Id=a;Pwd=SECRET;",
+    "redis://:SECRET@h:6379",
+    "machine h.example login bob password SECRET",
+    "docker run -e DB_PASSWORD=SECRET x",
+    "github_pat_11ABCDEFG0SECRETSECRET",
+    "AIzaSySECRETS",
+    "SG.SECRETSECRET.SECRETSECRET",
+    "ya29.SECRETSECRET",
+    "whsec_SECRET",
+    "ATATT3xFfGF0SECRETSECRETSECRET",
+    "ssh-keygen -t ed25519 -N SECRET -f k",
+    "ldapsearch -D cn=a -w SECRET -b dc=b",
+    "heroku config:set API_KEY=SECRET",
+    "gh secret set X --body SECRET",
+    "az login --service-principal -u a -p SECRET --tenant b",
+    "my password: SECRET",
+    "The API key is SECRET.",
+    r#"<input type="password" value="SECRET">"#,
+    r#"<add key="ApiKey" value="SECRET" />"#,
+    "X-API-KEY:SECRET",
+    "const apiKey = `SECRET`;",
+    r#"let password = String::from("SECRET");"#,
+    r#"password := "SECRET""#,
+    r#"$env:API_KEY = "SECRET""#,
+    r#"ConvertTo-SecureString "SECRET" -AsPlainText -Force"#,
+    "private_key: SECRET",
 ];
 
 /// What parts a secret from the words before it, and from those behind.
@@ -88,7 +127,7 @@ const BEHIND: [&str; 9] = [
     "\r\n",
     "\t",
     ")",
-    "\u{1b}[0m",
+    "\u{1b}[0m ",
 ];
 
 /// How much may stand before a secret, in letters: what is left out of a text is not shown.

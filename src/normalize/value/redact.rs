@@ -110,8 +110,8 @@ struct Walk<'a> {
     tokenless: usize,
     /// Up to this place a command sets secrets.
     setting: usize,
-    /// The secret that is known to stand further on. There may be others before it.
-    ahead: Option<Range<usize>>,
+    /// Secrets that are known to stand further on, the nearest last. There may be others before them.
+    ahead: Vec<Range<usize>>,
 }
 
 impl<'a> Walk<'a> {
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
             name_start: 0,
             tokenless: 0,
             setting: 0,
-            ahead: None,
+            ahead: Vec::new(),
         }
     }
 
@@ -131,7 +131,7 @@ impl<'a> Walk<'a> {
         let bytes = self.text.as_bytes();
         loop {
             let start = self.at;
-            let secret = match self.ahead.take_if(|ahead| ahead.start <= start) {
+            let secret = match self.ahead.pop_if(|ahead| ahead.start <= start) {
                 Some(ahead) => Some(ahead),
                 None if start >= bytes.len() => return None,
                 None if is_word(bytes[start]) => {
@@ -147,8 +147,10 @@ impl<'a> Walk<'a> {
                 continue;
             };
             let between = bytes.get(self.at..secret.start).unwrap_or_default();
-            if self.ahead.is_none() && between.iter().any(|byte| is_word(*byte)) {
-                self.ahead = Some(secret);
+            if between.iter().any(|byte| is_word(*byte)) {
+                let farther = |other: &Range<usize>| other.start > secret.start;
+                let place = self.ahead.partition_point(farther);
+                self.ahead.insert(place, secret);
                 continue;
             }
             return Some(self.hide(secret));
@@ -182,7 +184,7 @@ impl<'a> Walk<'a> {
                 .or_else(|| looks::webhook(bytes, at))
                 .or_else(|| looks::bot_token(bytes, at)),
             b'@' => looks::email(bytes, at, hidden),
-            b'<' if self.ahead.is_none() => input::redirected(bytes, at),
+            b'<' => input::redirected(bytes, at),
             _ => None,
         }
     }
@@ -214,8 +216,7 @@ impl<'a> Walk<'a> {
         let next = *bytes.get(word.end)?;
         if next.is_ascii_whitespace() {
             let mut secret = named::spoken(bytes, &word);
-            if secret.is_none() && self.ahead.is_none() && commands::may_tell(&bytes[word.clone()])
-            {
+            if secret.is_none() && commands::may_tell(&bytes[word.clone()]) {
                 secret = self.told(bytes, &word);
             }
             if secret.is_some() {
@@ -721,6 +722,18 @@ mod tests {
             ),
             ("net user bob hunter2 /add", "net user bob [redacted] /add"),
             (
+                "ssh-keygen -t rsa -N hunter -f k",
+                "ssh-keygen -t rsa -N [redacted] -f k",
+            ),
+            (
+                "$p = ConvertTo-SecureString 'a b' -AsPlainText -Force",
+                "$p = ConvertTo-SecureString '[redacted]' -AsPlainText -Force",
+            ),
+            (
+                "The password is hunter2. Your API key is 'Ab1dEf2h', bob",
+                "The password is [redacted]. Your API key is '[redacted]', bob",
+            ),
+            (
                 "cd a && net user bob hunter2",
                 "cd a && net user bob [redacted]",
             ),
@@ -755,6 +768,9 @@ mod tests {
             "net user growth was 5% in May",
             "redis docs: the AUTH command and auth of users",
             "redis-cli ping; see auth docs",
+            "the password is too short: 5 of 8",
+            "the token is invalid, the secret is 3 words, and this is a1b2c3d4",
+            "ConvertTo-SecureString $env:PW -AsPlainText",
             "htpasswd -c .htpasswd bob",
             "echo a:b | cut -d: -f1",
             "kubectl create configmap a --from-literal=k=v",
@@ -768,6 +784,10 @@ mod tests {
     #[test]
     fn secrets_told_as_input_are_hidden() {
         for (input, expected) in [
+            (
+                "do [echo hunter | docker login --password-stdin], then 1",
+                "do [echo [redacted] | docker login --password-stdin], then 1",
+            ),
             ("chpasswd <<< 'bob:hunter'", "chpasswd <<< '[redacted]'"),
             ("chpasswd <<< \"bob:hunter", "chpasswd <<< \"[redacted]"),
             (

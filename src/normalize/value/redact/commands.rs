@@ -1,15 +1,15 @@
 //! Secrets that the words of a command tell, without a name before them: `vault login …`, `net user bob …`, the flags and pairs
-//! of commands that set secrets, and Docker's `ENV NAME …`.
+//! of commands that set secrets, and Docker's `ENV NAME …`; and sentences that tell one.
 
 use std::iter;
 use std::ops::Range;
 
 use super::extent::{Quote, argument, end, quoted};
-use super::named::{of_netrc, words_before};
-use super::{names, skip, sql, token_length, word_length};
+use super::named::{is_of_two_words, of_netrc, words_before};
+use super::{is_word, names, skip, sql, token_length, word_length};
 
 /// Words behind which the words before them or behind them may say that a secret stands.
-const WORDS: [&[u8]; 14] = [
+const WORDS: [&[u8]; 16] = [
     b"env",
     b"arg",
     b"user",
@@ -24,6 +24,8 @@ const WORDS: [&[u8]; 14] = [
     b"identified",
     b"requirepass",
     b"masterauth",
+    b"securestring",
+    b"is",
 ];
 
 /// For each first letter of one of [`WORDS`], in either case, how long they are: a bit each.
@@ -73,6 +75,11 @@ pub(super) fn told(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
         b"htpasswd" if has_batch_flag(bytes, word.end) => plain(bytes, word.end).last(),
         b"passwd" if before()? == b"openssl" => plain(bytes, word.end).last(),
         b"secrets" | b"secret" => of_store(bytes, word),
+        b"is" => said(bytes, word),
+        b"SecureString" if bytes[..word.start].ends_with(b"ConvertTo-") => {
+            let value = plain(bytes, word.end).next();
+            value.filter(|word| bytes[word.start] != b'$')
+        }
         b"password" if is_given_to(bytes, word.start, &SETTING_PASSWORDS) => {
             plain(bytes, word.end).next()
         }
@@ -220,6 +227,25 @@ fn line<'a>(
     begins.then(|| arguments(bytes, word.end))
 }
 
+/// What a sentence says that a secret is: `the password is …`. Sentences say other things as well, so that a digit and a letter
+/// are asked for and some length.
+fn said(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
+    const LEAST: usize = 6;
+    let end = bytes[..word.start].trim_ascii_end().len();
+    let letters = bytes[..end].iter().rev().take(ARGUMENT_BYTES_MAX);
+    let name = end - letters.take_while(|byte| is_word(**byte)).count()..end;
+    if !names::is_secret(&bytes[name.clone()]) && !is_of_two_words(bytes, &name) {
+        return None;
+    }
+    let mut value = arguments(bytes, word.end).next()?;
+    let signs = bytes[value.clone()].iter().rev();
+    value.end -= signs.take_while(|byte| b".!?:".contains(byte)).count();
+    let letters = &bytes[value.clone()];
+    let is_random =
+        letters.iter().any(u8::is_ascii_digit) && letters.iter().any(u8::is_ascii_alphabetic);
+    (is_random && letters.len() >= LEAST).then_some(value)
+}
+
 /// What a secret is set to whose name stands before it: `dotnet user-secrets set NAME …`. Other names are in capitals.
 fn of_store(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
     let mut words = arguments(bytes, word.end);
@@ -253,7 +279,8 @@ fn arguments(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
     let next = move || {
         let begin = skip(bytes, rest.take()?, b" \t");
         let first = bytes.get(begin)?;
-        if begin - from >= ARGUMENT_BYTES_MAX || b"\r\n;|&<>)\\".contains(first) {
+        let ends = b"\r\n;|&<>)\\".contains(first) && Quote::at(bytes, begin).is_none();
+        if ends || begin - from >= ARGUMENT_BYTES_MAX {
             return None;
         }
         let (value, behind) = argument(bytes, begin, token_length)?;

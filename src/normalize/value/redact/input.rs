@@ -96,26 +96,32 @@ fn is_heard(bytes: &[u8], pipe: usize) -> bool {
     false
 }
 
-/// Whether a command takes a secret from its input.
+/// Whether a command, which may stand in quotes, brackets or a sentence, takes a secret from its input.
 fn listens(command: &[u8]) -> bool {
-    let words = || {
-        let words = command.split(u8::is_ascii_whitespace).map(bare);
-        words.filter(|word| !word.is_empty())
+    let is_apart = |byte: &u8| {
+        let is_around = |byte| matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b',');
+        let is_bracket = |byte| matches!(byte, b'(' | b')' | b'[' | b']' | b'{' | b'}');
+        byte.is_ascii_whitespace() || is_around(*byte) || is_bracket(*byte)
     };
-    let is_sudo = words().next() == Some(b"sudo");
-    let program = words().find(|word| *word != b"sudo" && !word.starts_with(b"-"));
-    let program = program.unwrap_or_default();
-    let is_password = words().any(|word| word.ends_with(b"passwd"));
-    let is_one = |word: &[u8]| match word {
-        b"--stdin" => is_sudo || is_password,
-        b"-S" | b"-kS" | b"-Sk" => is_sudo,
-        _ => is_heard_of(word) || word.ends_with(b"chpasswd"),
-    };
-    LISTENERS.contains(&last_of_path(program))
-        || words().any(is_one)
-        || words()
-            .zip(words().skip(1))
-            .any(|(word, next)| is_told(word, next))
+    let words = command.split(is_apart).filter(|word| !word.is_empty());
+    let (mut is_sudo, mut is_password, mut has_flag) = (false, false, false);
+    let (mut program, mut before) = (None, b"".as_slice());
+    for word in words {
+        is_sudo |= before.is_empty() && word == b"sudo";
+        let is_asked = is_sudo && matches!(word, b"-S" | b"-kS" | b"-Sk");
+        let is_flag = word == b"--stdin";
+        let is_one = (is_heard_of(word) && !is_flag) || word.ends_with(b"chpasswd");
+        if is_asked || is_one || is_told(before, word) {
+            return true;
+        }
+        let may_be_program = word != b"sudo" && !word.starts_with(b"-");
+        program = program.or(Some(word).filter(|_| may_be_program));
+        is_password |= word.ends_with(b"passwd");
+        has_flag |= is_flag;
+        before = word;
+    }
+    let is_listener = program.is_some_and(|program| LISTENERS.contains(&last_of_path(program)));
+    is_listener || (has_flag && (is_sudo || is_password))
 }
 
 /// Whether two words of a command say together that a secret is read.
@@ -133,15 +139,6 @@ fn is_told(word: &[u8], next: &[u8]) -> bool {
 /// Whether a flag has a secret read from what the program is told, and has no value itself: `docker login --password-stdin`.
 pub(super) fn is_heard_of(flag: &[u8]) -> bool {
     flag.starts_with(b"-") && flag.ends_with(b"-stdin") || flag == b"--with-token"
-}
-
-/// A word without the signs that a command in quotes or brackets has around it.
-fn bare(word: &[u8]) -> &[u8] {
-    let is_around = |byte: &u8| b"\"'`\\()".contains(byte);
-    let start = word.iter().take_while(|byte| is_around(byte)).count();
-    let word = &word[start..];
-    let end = word.iter().rev().take_while(|byte| is_around(byte)).count();
-    &word[..word.len() - end]
 }
 
 fn last_of_path(program: &[u8]) -> &[u8] {

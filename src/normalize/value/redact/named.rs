@@ -128,7 +128,7 @@ fn is_of_address(bytes: &[u8], name: &Range<usize>) -> bool {
 }
 
 /// Whether a word is the second of two that name a secret together: `API key: …`.
-fn is_of_two_words(bytes: &[u8], name: &Range<usize>) -> bool {
+pub(super) fn is_of_two_words(bytes: &[u8], name: &Range<usize>) -> bool {
     const SECOND: [&[u8]; 2] = [b"key", b"phrase"];
     let word = &bytes[name.clone()];
     let is_second = SECOND

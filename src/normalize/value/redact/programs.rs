@@ -10,7 +10,7 @@ use super::{is_word, names, skip, token_length};
 
 /// How programs begin that take a password behind a flag of one letter, that letter, whether the password follows it without a
 /// blank, and a sign that stands in it where the flag is given other things, too.
-const PASSWORD_FLAGS: [(&[u8], u8, bool, Option<u8>); 22] = [
+const PASSWORD_FLAGS: [(&[u8], u8, bool, Option<u8>); 26] = [
     (b"mysql", b'p', true, None),
     (b"mariadb", b'p', true, None),
     (b"sshpass", b'p', true, None),
@@ -33,6 +33,10 @@ const PASSWORD_FLAGS: [(&[u8], u8, bool, Option<u8>); 22] = [
     (b"unzip", b'P', true, None),
     (b"unzip", b'P', false, None),
     (b"7z", b'p', true, None),
+    (b"ssh-keygen", b'N', false, None),
+    (b"ssh-keygen", b'P', false, None),
+    (b"mosquitto", b'P', false, None),
+    (b"twine", b'p', false, None),
     // Hashes of passwords.
     (b"usermod", b'p', false, None),
     (b"useradd", b'p', false, None),
