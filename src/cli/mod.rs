@@ -317,6 +317,12 @@ impl ServeArgs {
             &["receivers", "otlp", "protocols", "http", "endpoint"],
             &self.otlp_http,
         );
+        // Who names an address wants it listened to, whatever the file says.
+        set(
+            "--otlp-http",
+            &["receivers", "otlp", "protocols", "http", "enabled"],
+            &self.otlp_http.as_ref().map(|_| "true".to_owned()),
+        );
         set("--api", &["service", "api", "endpoint"], &self.api);
         sources
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use eddy::api::v1;
@@ -695,18 +696,36 @@ fn chosen_pages_may_send() {
     assert_eq!(daemon.runs().len(), 1);
 }
 
-/// Given OTLP/HTTP switched off, nobody listens there, and everything else goes its way.
+/// Given OTLP/HTTP switched off, nobody listens there, and everything else goes its way; unless a flag asks for it.
 #[test]
 fn http_can_be_switched_off() {
-    let (_directory, daemon) =
-        configured("receivers: {otlp: {protocols: {http: {enabled: false}}}}\n");
-    std::net::TcpStream::connect(daemon.http).expect_err("nobody listens");
-    runtime().block_on(async {
-        let client = TraceServiceClient::connect(format!("http://{}", daemon.grpc)).await;
-        let sent = client.expect("connected").export(calls(0, 0, 3)).await;
-        sent.expect("it is taken");
+    let [grpc, http, api] = [free_port(), free_port(), free_port()].map(|port| port.to_string());
+    let off = format!(
+        "receivers: {{otlp: {{protocols: {{http: {{enabled: false, endpoint: '{http}'}}}}}}}}\n"
+    );
+    let (directory, daemon) = configured(&off);
+    TcpStream::connect(daemon.http).expect("the flag asks for it");
+    let mut command = eddy();
+    command.args(["serve", "--otlp-grpc", &grpc, "--api", &api, "--data-dir"]);
+    command.arg(directory.path().join("other"));
+    command
+        .arg("--config")
+        .arg(directory.path().join("eddy.yaml"));
+    let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program starts");
+    let sent = runtime().block_on(async {
+        let address = format!("http://{grpc}");
+        let connected = async || TraceServiceClient::connect(address.clone()).await.ok();
+        until(connected).await.export(calls(0, 0, 3)).await
     });
-    assert_eq!(daemon.runs().len(), 1);
+    let connected = TcpStream::connect(&http);
+    let told = Command::new("kill")
+        .args(["-s", "TERM", &child.id().to_string()])
+        .status();
+    assert!(told.expect("there is kill").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    sent.expect("it is taken");
+    connected.expect_err("nobody listens");
 }
 
 /// Given a webhook whose certificate nobody here trusts, no alert goes there, the log says why, and the other exporters get
