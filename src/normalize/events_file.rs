@@ -48,13 +48,15 @@ pub struct EventsRun {
     pub events: Vec<Event>,
 }
 
+/// How a run ended that came to no good end.
+const FAILED: [&str; 3] = ["failed", "failure", "error"];
+
 impl EventsRun {
     /// Whether its source says that it did not come to a good end.
     #[must_use]
     pub fn failed(&self) -> bool {
-        let failed = ["error", "failed", "failure"];
         let outcome = self.outcome.as_deref().unwrap_or_default();
-        failed.iter().any(|word| outcome.eq_ignore_ascii_case(word))
+        FAILED.iter().any(|word| outcome.eq_ignore_ascii_case(word))
     }
 
     /// What each event of the file tells, at once, as a span does: a hand-off and the errand that is handed over, say.
@@ -425,7 +427,7 @@ impl FileEvent<'_> {
     fn end_failure(&self) -> Result<Option<Failure>, String> {
         let failed = match self.status.as_deref() {
             None | Some("ok" | "success" | "succeeded" | "completed") => false,
-            Some("failed" | "failure" | "error") => true,
+            Some(status) if FAILED.contains(&status) => true,
             Some(other) => {
                 return Err(format!(
                     "unknown status `{other}`; known are ok, success, succeeded, completed, failed, failure and error"

@@ -189,12 +189,12 @@ fn is_verdict(text: &str) -> bool {
 /// Most words of what has failed by such a verdict.
 const VERDICT_WORDS_MAX: usize = 2;
 
-/// States of what has failed, in lower case; the last one may as well stand above a column.
-const FAILED: [&str; 4] = ["fail", "failed", "failure", "error"];
+/// States of what has failed, in lower case.
+const FAILED: [&str; 3] = ["fail", "failed", "failure"];
 
-/// Whether a word is such a state.
+/// Whether a word is such a state, or says that there was an error.
 pub(super) fn is_failed(word: &str) -> bool {
-    is_one_of(&FAILED, word)
+    is_one_of(&FAILED, word) || word.eq_ignore_ascii_case("error")
 }
 
 /// Other states of what has ended and failed, and verdicts that say no, in lower case.
@@ -209,11 +209,12 @@ const DENIED: [&str; 8] = [
     "request_changes",
 ];
 
-/// Whether the first row of a table, as programs print them for others, has a cell that says that something has failed.
+/// Whether the first row of a table, as programs print them for others, has a cell that says that something has failed. `error` may
+/// stand above a column.
 fn is_failed_row(text: &str) -> bool {
     let row = cut(text, ELEMENTS_BYTES_MAX).lines().next();
     let mut cells = row.unwrap_or_default().split('\t').map(str::trim);
-    cells.any(|cell| is_one_of(&FAILED[..3], cell))
+    cells.any(|cell| is_one_of(&FAILED, cell))
 }
 
 fn is_one_of(known: &[&str], word: &str) -> bool {
