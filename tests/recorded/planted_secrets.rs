@@ -2,8 +2,8 @@
 //!
 //! A test of a sign that tells a secret shows it alone. Agents print it behind other commands, in colours, within JSON that is a
 //! text within JSON, and behind words that Eddy looks for elsewhere. So a secret is put anywhere into a text of such words, the
-//! text into a call's arguments, its result or its error, and nothing that is told of the call may show the secret.
-//! `EDDY_FUZZ=N` plants N times as many.
+//! text into a call's arguments, its result or its error, or into what a model or an agent is asked and says, and nothing that is
+//! told of it may show the secret. `EDDY_FUZZ=N` plants N times as many.
 
 use eddy::normalize::Normalizer;
 use opentelemetry_proto::tonic::trace::v1::{Span, Status};
@@ -187,25 +187,105 @@ fn call(text: &str, dice: &mut Dice) -> Span {
     }
 }
 
+/// A model's answer, an agent, a hand-off or a question that has a text somewhere.
+fn other(text: &str, dice: &mut Dice) -> Span {
+    let json = quoted(text);
+    let message = |role: &str, part: &str| format!(r#"[{{"role":"{role}","parts":[{part}]}}]"#);
+    let said = format!(r#"{{"type":"text","content":{json}}}"#);
+    let asked = format!(r#"{{"type":"tool_call","id":"c1","name":"bash","arguments":{json}}}"#);
+    let told = format!(r#"{{"type":"tool_call_response","id":"c1","response":{json}}}"#);
+    let attributes = match dice.below(8) {
+        0 => vec![
+            attribute("gen_ai.operation.name", "chat"),
+            attribute("gen_ai.input.messages", &message("user", &said)),
+            attribute("gen_ai.output.messages", &message("assistant", &said)),
+        ],
+        1 => vec![
+            attribute("gen_ai.operation.name", "chat"),
+            attribute("gen_ai.input.messages", &message("tool", &told)),
+            attribute("gen_ai.output.messages", &message("assistant", &asked)),
+        ],
+        2 => vec![
+            attribute("openinference.span.kind", "LLM"),
+            attribute("input.value", text),
+            attribute("output.value", text),
+            attribute("llm.output_messages.0.message.content", text),
+            attribute("llm.input_messages.0.message.role", "user"),
+            attribute("llm.input_messages.0.message.content", text),
+        ],
+        3 => vec![
+            attribute("openinference.span.kind", "AGENT"),
+            attribute("agent.name", text),
+            attribute("input.value", text),
+            attribute("output.value", text),
+        ],
+        4 => vec![
+            attribute("openinference.span.kind", "TOOL"),
+            attribute("tool.name", "transfer_to_writer"),
+            attribute("input.value", &format!(r#"{{"task":{json}}}"#)),
+            attribute("output.value", text),
+        ],
+        5 => vec![
+            attribute("gen_ai.operation.name", "execute_tool"),
+            attribute("gen_ai.tool.name", text),
+            attribute("gen_ai.agent.name", text),
+            attribute("gen_ai.conversation.id", "c"),
+        ],
+        6 => vec![
+            attribute("traceloop.span.kind", "workflow"),
+            attribute("traceloop.entity.name", text),
+            attribute(
+                "traceloop.entity.input",
+                &format!(r#"{{"inputs":{{"question":{json}}}}}"#),
+            ),
+            attribute(
+                "traceloop.entity.output",
+                &format!(r#"{{"outputs":{json}}}"#),
+            ),
+        ],
+        _ => vec![
+            attribute("gen_ai.operation.name", "invoke_agent"),
+            attribute("gen_ai.agent.name", "writer"),
+            attribute("gen_ai.input.messages", &message("user", &said)),
+            attribute("gen_ai.request.model", text),
+        ],
+    };
+    Span {
+        status: dice.once_in(3).then(|| Status {
+            code: 2,
+            message: text.to_owned(),
+        }),
+        ..span(1, attributes)
+    }
+}
+
 #[test]
 fn planted_secrets_are_not_shown() {
     let planted = PLANTED * times();
     let words = Words::of_the_reader();
     let normalizer = Normalizer::new();
-    let mut shown = Vec::new();
+    let (mut shown, mut read_at_all) = (Vec::new(), 0);
     for number in 0..planted {
         let mut dice = Dice::of(number);
         let text = with_secret(&words, &mut dice);
         let mut reports = Vec::new();
-        let request = request(vec![call(&text, &mut dice)]);
+        let span = match dice.below(3) {
+            0 => other(&text, &mut dice),
+            _ => call(&text, &mut dice),
+        };
+        let request = request(vec![span]);
         read(&normalizer, &request, false, &mut reports);
-        assert_eq!(reports.len(), 1, "{number}: {text:?}");
+        read_at_all += reports.len() as u64;
         let told = format!("{reports:?}");
         let is_told = |secret: &str| told.contains(&secret[..LETTERS]);
         if is_told(SECRET) || is_told(&CAPITALS[1..]) {
             shown.push(format!("{number}: {text:?}\n  {told}"));
         }
     }
+    assert!(
+        read_at_all > planted * 9 / 10,
+        "only {read_at_all} were read"
+    );
     let most = planted / SHOWN_ONE_IN;
     assert!(shown.len() as u64 <= most, "{}", shown.join("\n"));
 }
