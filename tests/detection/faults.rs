@@ -201,3 +201,19 @@ fn one_failure_behind_other_numbers() {
         |number: usize| failed("bash", asked, &planned(number, WRONG[number % WRONG.len()]));
     check(&rounds(&others), &[]);
 }
+
+/// Given one failure after each edit that names a temporary file, whose name is drawn anew each time, that is found; other
+/// failures are headway.
+#[test]
+fn one_failure_behind_drawn_names() {
+    let names = ["Xa3bCd", "qWeRtY", "abcdef", "Z9y8X7", "mNbVcX", "k3k4K5"];
+    let compiled = |number: usize, wrong: &str| {
+        let object = names[number];
+        let linked = format!("/usr/bin/ld: /tmp/cc{object}.o: in function `main':\n{wrong}");
+        failed("bash", "make", &linked)
+    };
+    let same = |number: usize| compiled(number, "undefined reference to `open_order'");
+    assert!(is_warned_of(&edits(&same)));
+    let others = |number: usize| compiled(number, WRONG[number]);
+    check(&edits(&others), &[]);
+}

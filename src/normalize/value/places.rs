@@ -1,9 +1,11 @@
 //! Takes out of a failure where and when it was met: places in a file (`src/a.ts(41,7)`, `a.py:12:5`, `line 12`, the numbers that
 //! a compiler writes before the lines it shows), the seconds that a build writes before them, and numbers in the names of
-//! temporary directories; and the numbers of processes, and sizes in memory.
+//! temporary directories or all that was drawn there (`temporary`); and the numbers of processes, and sizes in memory.
 //!
 //! Each edit moves the lines below it, and each run has another directory. What went wrong is the same as before, wherever it
 //! stands now.
+
+mod temporary;
 
 use std::borrow::Cow;
 
@@ -16,8 +18,16 @@ const WORDS: [&str; 8] = [
     "line", "column", "col", "char", "position", "pos", "process", "pid",
 ];
 
-/// The text of a failure without the numbers that say where.
+/// The text of a failure without what says where.
 pub(super) fn without_places(text: &str) -> Cow<'_, str> {
+    match temporary::without_drawn(text) {
+        Cow::Borrowed(text) => without_numbers(text),
+        Cow::Owned(clean) => Cow::Owned(without_numbers(&clean).into_owned()),
+    }
+}
+
+/// The text of a failure without the numbers that say where.
+fn without_numbers(text: &str) -> Cow<'_, str> {
     let mut clean = String::new();
     let (mut copied, mut at) = (0, 0);
     // Where the newest place ends: behind it, a column or decimals may follow.
