@@ -221,10 +221,12 @@ impl Word {
                 .or_else(|| self.age(bytes))
                 .or_else(|| self.rate(bytes))
                 .or_else(|| self.numbered(bytes))
+                .or_else(|| self.of_system_log(bytes))
                 .or_else(|| self.steps(bytes))
                 .or_else(|| self.kept_for(bytes))
                 .or_else(|| self.own_address(bytes))
                 .or_else(|| self.clock_abroad(bytes))
+                .or_else(|| self.by_name(bytes))
         } else {
             self.pid(bytes)
         };

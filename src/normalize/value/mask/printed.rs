@@ -33,6 +33,9 @@ const NUMBERED: [(&[u8], &[u8]); 9] = [
     (b"\"resourceVersion\":\"", b"\""),
 ];
 
+/// How much of a line of the system's log is looked at before the number of a process, in bytes.
+const LOG_BYTES_MAX: usize = 128;
+
 /// What Gradle calls the steps of a build, behind their number.
 const STEPS: &[u8] = b" actionable task";
 
@@ -168,6 +171,20 @@ impl Word {
         is_record.then(|| self.replaced(self.end, DURATION))
     }
 
+    /// `48213` in `Nov 30 10:00:00 host app[48213]: …`: the process that a line of the system's log is of.
+    pub(super) fn of_system_log(&self, bytes: &[u8]) -> Option<Volatile> {
+        let before = bytes[..self.start].strip_suffix(b"[")?;
+        if self.classes != DIGIT || !bytes[self.end..].starts_with(b"]:") {
+            return None;
+        }
+        let near = &before[before.len().saturating_sub(LOG_BYTES_MAX)..];
+        let line = near.rsplit(|byte| *byte == b'\n').next()?;
+        let is_colon = |at: usize| line.get(at) == Some(&b':');
+        // The traditional time of day, and that of ISO 8601, behind a date.
+        let is_log = (is_colon(9) && is_colon(12)) || (is_colon(13) && is_colon(16));
+        (is_log && !line.contains(&b'[')).then(|| self.replaced(self.end, PROCESS))
+    }
+
     /// A number that stands in one of [`NUMBERED`].
     pub(super) fn numbered(&self, bytes: &[u8]) -> Option<Volatile> {
         let (before, after) = (&bytes[..self.start], &bytes[self.end..]);
@@ -242,6 +259,24 @@ mod tests {
     use super::super::super::tests::is_soon;
     use super::super::tests::check;
     use super::super::text;
+
+    /// Given lines of the system's log, the numbers of processes are masked; other numbers in brackets are not.
+    #[test]
+    fn processes_of_system_logs_are_masked() {
+        check(
+            "Nov 30 10:00:00 h app[48213]: up\nNov 30 10:00:01 h sshd[7]: b[3]: c",
+            "Nov 30 <time> h app[<pid>]: up\nNov 30 <time> h sshd[<pid>]: b[3]: c",
+        );
+        check(
+            "2026-11-30T10:00:00+0000 h app[48213]: up",
+            "<time> h app[<pid>]: up",
+        );
+        check("items[12]: no name", "items[12]: no name");
+        check(
+            "10:00 a\nitems[12]: no name",
+            "<time> a\nitems[12]: no name",
+        );
+    }
 
     /// Given a table of what there is, with an age each, the ages are masked; without such a header, what looks alike stays.
     #[test]
