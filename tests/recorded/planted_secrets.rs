@@ -16,7 +16,7 @@ const PLANTED: u64 = 20_000;
 
 /// Of so many secrets one may be shown. By chance the words around it may be the beginning of a quoted text, of which it is the
 /// end, or letters of the word that it is.
-const SHOWN_ONE_IN: u64 = 50_000;
+const SHOWN_ONE_IN: u64 = 10_000;
 
 /// What is secret in all of them, and its part of a key in capitals.
 const SECRET: &str = "Zq7Rk2Vx9Lm4Tn8Bw3Yc6Pd1Hs5Jf0Ga2Ue";

@@ -352,6 +352,10 @@ mod tests {
             "Authorization: Bearer [redacted] [redacted]",
         );
         check("token= API_KEY: abc1 b", "token= [redacted] [redacted] b");
+        check(
+            "mysqladmin password := \"abc1\"",
+            "mysqladmin password := \"[redacted]\"",
+        );
         check("password: abc1:", "password: [redacted]");
         check("password: abc1: b", "password: [redacted] b");
         check("token=a/api_key: abc1", "token=[redacted] [redacted]");

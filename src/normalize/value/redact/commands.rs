@@ -91,7 +91,8 @@ pub(super) fn told(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
         }
         _ => None,
     }?;
-    (!value.is_empty() && bytes[value.clone()] != *b"*").then_some(value)
+    let is_one = |byte: &u8| !byte.is_ascii_punctuation();
+    bytes[value.clone()].iter().any(is_one).then_some(value)
 }
 
 /// Where a command ends that sets secrets, if a word and a blank are of one.
