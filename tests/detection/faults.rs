@@ -217,3 +217,40 @@ fn one_failure_behind_drawn_names() {
     let others = |number: usize| compiled(number, WRONG[number]);
     check(&edits(&others), &[]);
 }
+
+/// How a program tells what went wrong, in the run of this number.
+type Form = dyn Fn(usize, &str) -> String;
+
+/// Given one failure after each edit in whose words something else is told each time that says nothing of it, that is found; other
+/// failures in the same words are headway.
+#[test]
+fn one_failure_behind_what_a_run_tells() {
+    let forms: [&Form; 5] = [
+        &|number, wrong| {
+            let at = 0x1f2e_3040 + number * 64;
+            format!(
+                "panic: {wrong}\n\ngoroutine {number}8 [running]:\nmain.f(0xc0{at:08x})\n\t/app/main.go:1{number} +0x{number}d"
+            )
+        },
+        &|number, wrong| {
+            format!(
+                "fatal: [web]: FAILED! => {{\"msg\": \"{wrong}\", \"delta\": \"0:00:0{number}.34618{number}\"}}"
+            )
+        },
+        &|number, wrong| {
+            format!(
+                "[7{number}1:7{number}1:1201/11420{number}.99121{number}:ERROR:page.cc(239)] {wrong}"
+            )
+        },
+        &|number, wrong| {
+            format!("2026-11-30 10:0{number}:00.123 UTC [4{number}13] FATAL:  {wrong}")
+        },
+        &|number, wrong| format!("level=error msg=\"{wrong}\" duration_ms=3{number}8"),
+    ];
+    for form in forms {
+        let told = |number: usize, wrong: &str| failed("bash", "make", &form(number, wrong));
+        let same = |number: usize| told(number, WRONG[0]);
+        assert!(is_warned_of(&edits(&same)), "{}", form(0, WRONG[0]));
+        check(&edits(&|number| told(number, WRONG[number])), &[]);
+    }
+}

@@ -82,7 +82,7 @@ pub(super) fn is_behind_web_date(bytes: &[u8], at: usize) -> bool {
         && [m1, m2, m3].into_iter().all(u8::is_ascii_alphabetic)
 }
 
-/// Where `h:mm:ss` ends, if it starts here: a time of less than ten hours.
+/// Where `h:mm:ss` or `h:mm:ss.ffffff` ends, if it starts here: a time of less than ten hours.
 pub(super) fn short_time(bytes: &[u8], at: usize) -> Option<usize> {
     let is_sign = |place: usize| bytes.get(place) == Some(&b':');
     let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b':';
@@ -90,7 +90,8 @@ pub(super) fn short_time(bytes: &[u8], at: usize) -> Option<usize> {
         && two_digits(bytes, at + 2)? < 60
         && is_sign(at + 4)
         && two_digits(bytes, at + 5)? < 60;
-    (fits && !bytes.get(at + 7).is_some_and(goes_on)).then_some(at + 7)
+    let end = fraction(bytes, at + 7);
+    (fits && !bytes.get(end).is_some_and(goes_on)).then_some(end)
 }
 
 /// Where `hh_mm_ss` or `hh-mm-ss` ends, if it starts here, as it stands behind a date in the names of files; with milliseconds

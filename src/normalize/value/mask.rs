@@ -222,6 +222,7 @@ impl Word {
                 .or_else(|| self.rate(bytes))
                 .or_else(|| self.numbered(bytes))
                 .or_else(|| self.of_system_log(bytes))
+                .or_else(|| self.of_chromium(bytes))
                 .or_else(|| self.steps(bytes))
                 .or_else(|| self.kept_for(bytes))
                 .or_else(|| self.own_address(bytes))
@@ -234,6 +235,7 @@ impl Word {
             .or_else(|| self.temporary(bytes))
             .or_else(|| self.uuid(bytes))
             .or_else(|| self.pod(bytes))
+            .or_else(|| self.revision(bytes))
             .or_else(|| self.reference(bytes))
             .or_else(|| self.token(bytes))
             .or_else(|| self.named(bytes))
@@ -297,10 +299,11 @@ impl Word {
         Some(self.replaced(to, TIME))
     }
 
-    /// `0x7f3a5c0012d0`; short ones are constants.
+    /// `0x7f3a5c0012d0`, and how far behind the beginning of a function, `+0x1d`; other short ones are constants.
     fn address(&self, bytes: &[u8]) -> Option<Volatile> {
         let digits = bytes[self.start..self.end].strip_prefix(b"0x")?;
-        if digits.len() >= 6 && digits.iter().all(u8::is_ascii_hexdigit) {
+        let is_long = digits.len() >= 6 || bytes[..self.start].ends_with(b" +");
+        if is_long && digits.iter().all(u8::is_ascii_hexdigit) {
             return Some(self.replaced(self.end, ADDRESS));
         }
         None
@@ -454,6 +457,10 @@ mod tests {
     /// Given clock readings in the usual spellings, they are masked with their zone.
     #[test]
     fn times_are_masked() {
+        check(
+            "delta: 0:00:03.346189 in 0:00:03.",
+            "delta: <time> in <time>.",
+        );
         check("at 2026-11-21T20:55:37.305Z ok", "at <time> ok");
         check("2026-11-21 20:55:37,305 INFO up", "<time> INFO up");
         check("2026/11/21 20:55:37 up", "<time> up");
@@ -532,6 +539,8 @@ mod tests {
     /// Given names of pods, what is another one for each pod is masked; what only looks like it stays.
     #[test]
     fn pods_are_masked() {
+        check("'api-00042-kuf' failed", "'api-<id>' failed");
+        check("api-00042-3 a-12345-kuf", "api-00042-3 a-12345-kuf");
         check("api-5d9c7b6f4-x2x9z 0/1 Running", "api-<id> 0/1 Running");
         check("pod/web-ui-6b7f9c8d45-tqfnz", "pod/web-ui-<id>");
         check("account-api-42356b207-qcubv", "account-api-42356b207-qcubv");

@@ -9,6 +9,8 @@ mod temporary;
 
 use std::borrow::Cow;
 
+use memchr::memmem;
+
 use crate::engine::file_name::ends_in_file;
 
 use super::echo::ECHO;
@@ -37,6 +39,10 @@ fn without_numbers(text: &str) -> Cow<'_, str> {
         let rest = text[start..].trim_start_matches(|sign: char| sign.is_ascii_digit());
         let end = text.len() - rest.len();
         at = end;
+        // `0x1f` is no number of a line.
+        if &text[start..end] == "0" && rest.starts_with('x') {
+            continue;
+        }
         let before = &text[..start];
         let goes_on =
             place_end.is_some_and(|end| matches!(&text[end..start], ":" | "," | ", " | "."));
@@ -206,7 +212,7 @@ fn is_temporary(before: &str) -> bool {
     let path = &before.as_bytes()[before.len() - length..];
     TEMPORARY
         .iter()
-        .any(|directory| path.starts_with(directory))
+        .any(|directory| memmem::find(path, directory).is_some())
 }
 
 /// Whether digits are a part of a word that is long enough to be an id, which is masked as a whole: without them, its letters would
@@ -222,7 +228,7 @@ fn is_in_id(before: &str, digits: &str, behind: &str) -> bool {
 const ID_BYTES_MIN: usize = 16;
 
 /// Where systems keep temporary files.
-const TEMPORARY: [&[u8]; 3] = [b"/tmp/", b"/var/tmp/", b"/var/folders/"];
+const TEMPORARY: [&[u8]; 2] = [b"/tmp/", b"/var/folders/"];
 
 #[cfg(test)]
 mod tests {
@@ -280,6 +286,10 @@ mod tests {
             "open('/tmp/pytest-of-ann/pytest-/test_a') failed",
         );
         check(
+            "/root/.ansible/tmp/ansible-tmp-179.12-4/a.py: no",
+            "/root/.ansible/tmp/ansible-tmp-.-/a.py: no",
+        );
+        check(
             "error: unknown variable\n12 │ #show: a\n",
             "error: unknown variable\n │ #show: a\n",
         );
@@ -332,6 +342,7 @@ mod tests {
             "see /tmp/run/9F0C2A11-77D1-4E0B-9A52-0C1F6F2F9D11.log",
             "the WARN 4 is --- not one",
             "version 1.2: not found",
+            "main.f(0xc0003ee040)",
             "",
         ] {
             check(text, text);

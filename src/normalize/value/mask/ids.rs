@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::super::elements;
-use super::{ADDRESS, ID, LOWER, UPPER, Volatile, Word};
+use super::{ADDRESS, DIGIT, ID, LOWER, UPPER, Volatile, Word};
 
 /// Shortest run of hex digits, one of them a decimal digit, that counts as a generated id: 8 bytes in hex. Shorter ones
 /// are often abbreviated commits and colours, which mean something.
@@ -107,6 +107,19 @@ impl Word {
             return None;
         }
         Some(self.replaced(at, ID))
+    }
+
+    /// `00042-kuf` behind a hyphen: what Cloud Run adds to the name of each new revision of a service.
+    pub(super) fn revision(&self, bytes: &[u8]) -> Option<Volatile> {
+        let to = self.end + 4;
+        let suffix = bytes.get(self.end..to)?.strip_prefix(b"-")?;
+        let is_number = self.len() == 5 && bytes[self.start..].starts_with(b"00");
+        let is_revision = is_number
+            && self.classes == DIGIT
+            && bytes[..self.start].ends_with(b"-")
+            && suffix.iter().all(u8::is_ascii_lowercase)
+            && !bytes.get(to).is_some_and(u8::is_ascii_alphanumeric);
+        is_revision.then(|| self.replaced(to, ID))
     }
 
     /// `5d9c7b6f4-x2x9z` behind a hyphen: what Kubernetes adds to the name of each new pod of a deployment.

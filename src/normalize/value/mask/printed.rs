@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 use super::super::clock::{fraction, skip};
-use super::{DIGIT, DURATION, ID, PROCESS, Volatile, Word};
+use super::{DIGIT, DURATION, ID, PROCESS, TIME, Volatile, Word};
 
 /// How far the names of columns are looked for, in bytes; they stand in the first line.
 const HEADER_BYTES_MAX: usize = 256;
@@ -21,9 +21,11 @@ const METER_COLONS_MIN: usize = 6;
 
 /// What stands around numbers that the system gave, or that count what has been run or written: of threads of Rust's, of processes
 /// of Node's and of a shell's, of cells of a notebook, of runs of pytest, of each write to an object of Kubernetes'.
-const NUMBERED: [(&[u8], &[u8]); 9] = [
+const NUMBERED: [(&[u8], &[u8]); 11] = [
     (b"' (", b") panicked at"),
     (b"(node:", b")"),
+    (b"<0.", b".0>"),
+    (b"goroutine ", b" ["),
     (b": ", b" Segmentation fault"),
     (b": ", b" Aborted  "),
     (b": ", b" Killed  "),
@@ -171,10 +173,11 @@ impl Word {
         is_record.then(|| self.replaced(self.end, DURATION))
     }
 
-    /// `48213` in `Nov 30 10:00:00 host app[48213]: …`: the process that a line of the system's log is of.
+    /// `48213` in `Nov 30 10:00:00 host app[48213]: …` and in `2026-11-30 10:00:00.123 UTC [48213] …`: the process that a line of
+    /// a log is of.
     pub(super) fn of_system_log(&self, bytes: &[u8]) -> Option<Volatile> {
         let before = bytes[..self.start].strip_suffix(b"[")?;
-        if self.classes != DIGIT || !bytes[self.end..].starts_with(b"]:") {
+        if self.classes != DIGIT || bytes.get(self.end) != Some(&b']') {
             return None;
         }
         let near = &before[before.len().saturating_sub(LOG_BYTES_MAX)..];
@@ -183,6 +186,20 @@ impl Word {
         // The traditional time of day, and that of ISO 8601, behind a date.
         let is_log = (is_colon(9) && is_colon(12)) || (is_colon(13) && is_colon(16));
         (is_log && !line.contains(&b'[')).then(|| self.replaced(self.end, PROCESS))
+    }
+
+    /// `4711:4711:1201/114207.991213` in `[4711:4711:1201/114207.991213:ERROR:…`: process, thread, day and time of Chromium's log.
+    pub(super) fn of_chromium(&self, bytes: &[u8]) -> Option<Volatile> {
+        let behind = |from: usize, sign: u8| {
+            let to = skip(bytes, from, u8::is_ascii_digit);
+            (to > from && bytes.get(to) == Some(&sign)).then_some(to + 1)
+        };
+        bytes[..self.start].strip_suffix(b"[")?;
+        let thread = behind(self.start, b':')?;
+        let day = behind(thread, b':')?;
+        let time = behind(day, b'/')?;
+        let to = behind(behind(time, b'.')?, b':')?;
+        Some(self.replaced(to - 1, TIME))
     }
 
     /// A number that stands in one of [`NUMBERED`].
@@ -270,6 +287,19 @@ mod tests {
         check(
             "2026-11-30T10:00:00+0000 h app[48213]: up",
             "<time> h app[<pid>]: up",
+        );
+        check(
+            "2026-11-30 10:00:00.123 UTC [991] FATAL: no",
+            "<time> UTC [<pid>] FATAL: no",
+        );
+        check(
+            "[991:1002:1201/114207.991213:ERROR:a.cc(239)] b",
+            "[<time>:ERROR:a.cc(239)] b",
+        );
+        check("[9:1:3] [9:1:1201/1.2]", "[9:1:3] [9:1:1201/1.2]");
+        check(
+            "goroutine 18 [running]: #PID<0.123.0> +0x1d",
+            "goroutine <pid> [running]: #PID<0.<pid>.0> +<address>",
         );
         check("items[12]: no name", "items[12]: no name");
         check(
