@@ -173,8 +173,8 @@ impl Word {
         is_record.then(|| self.replaced(self.end, DURATION))
     }
 
-    /// `48213` in `Nov 30 10:00:00 host app[48213]: …` and in `2026-11-30 10:00:00.123 UTC [48213] …`: the process that a line of
-    /// a log is of.
+    /// `48213` in `Nov 30 10:00:00 host app[48213]: …` and in `2026-11-30 10:00:00.123 UTC [48213] …`: the process that a line
+    /// of a log is of.
     pub(super) fn of_system_log(&self, bytes: &[u8]) -> Option<Volatile> {
         let before = bytes[..self.start].strip_suffix(b"[")?;
         if self.classes != DIGIT || bytes.get(self.end) != Some(&b']') {
@@ -188,7 +188,7 @@ impl Word {
         (is_log && !line.contains(&b'[')).then(|| self.replaced(self.end, PROCESS))
     }
 
-    /// `4711:4711:1201/114207.991213` in `[4711:4711:1201/114207.991213:ERROR:…`: process, thread, day and time of Chromium's log.
+    /// `4711:4711:1201/114207.9` in `[4711:4711:1201/114207.9:ERROR:…`: process, thread, day and time in Chromium's log.
     pub(super) fn of_chromium(&self, bytes: &[u8]) -> Option<Volatile> {
         let behind = |from: usize, sign: u8| {
             let to = skip(bytes, from, u8::is_ascii_digit);
