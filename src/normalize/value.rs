@@ -41,6 +41,7 @@ mod sample;
 mod scratch;
 mod sketch;
 mod telling;
+mod temporary;
 pub(super) mod wide;
 mod words;
 

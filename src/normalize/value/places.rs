@@ -5,8 +5,6 @@
 //! Each edit moves the lines below it, and each run has another directory. What went wrong is the same as before, wherever it
 //! stands now.
 
-mod temporary;
-
 use std::borrow::Cow;
 
 use memchr::memmem;
@@ -14,6 +12,7 @@ use memchr::memmem;
 use crate::engine::file_name::ends_in_file;
 
 use super::echo::ECHO;
+use super::temporary;
 
 /// Words behind which a number says where, or which process it was.
 const WORDS: [&str; 8] = [

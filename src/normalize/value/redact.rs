@@ -1,15 +1,15 @@
 //! Takes secrets out of text before it may be kept or shown.
 //!
 //! Three signs tell a secret: the name it stands under (`password`, `api_key`: `names` knows it, `named` and `markup` find
-//! the value, and `extent` where it ends), the command or the statement that it is given to (`mysql -psecret`: `programs`;
-//! `vault login …`: `commands`; `chpasswd <<< …`: `input`; `IDENTIFIED BY …`: `sql`), and its own look (`sk-…`, a JWT, a
-//! PEM block, a card number that passes its check: `looks`). Only samples and error texts pass here; fingerprints are hashes
-//! of the true value and cannot be turned back. When in doubt a text is hidden: a sample that says less only makes two calls
-//! look a little more alike.
+//! the value, and `extent` where it ends), the command, the statement or the sentence that it is given to (`mysql -psecret`:
+//! `programs`; `vault login …`, `the password is …`: `commands`; `chpasswd <<< …`: `input`; `IDENTIFIED BY …`: `sql`),
+//! and its own look (`sk-…`, a JWT, a PEM block, a card number that passes its check: `looks`). Only samples and error texts
+//! pass here; fingerprints are hashes of the true value and cannot be turned back. When in doubt a text is hidden: a sample that
+//! says less only makes two calls look a little more alike.
 //!
 //! The text is walked once, from word to word and as it looks in a `terminal`, and once more where a part of it is encoded
 //! (`encoded`). What begins at a word is looked at further only where the word and the signs around it leave a doubt, and then
-//! either hidden, and walked past, or given up after a bounded or a single look.
+//! either hidden, and walked past but for its end, or given up after a bounded or a single look.
 
 mod commands;
 mod encoded;

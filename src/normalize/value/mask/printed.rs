@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 
 use super::super::clock::{fraction, skip};
+use super::super::temporary;
 use super::{DIGIT, DURATION, ID, PROCESS, TIME, Volatile, Word};
 
 /// How far the names of columns are looked for, in bytes; they stand in the first line.
@@ -43,10 +44,6 @@ const STEPS: &[u8] = b" actionable task";
 
 /// Least, mean, most and spread of how long packets took.
 const ROUND_TRIP_NUMBERS: usize = 4;
-
-/// Letters that follow `tmp` in the names of Python's temporary files, and `tmp.` in those of `mktemp`.
-const PYTHON_NAME_BYTES: usize = 8;
-const MKTEMP_NAME_BYTES: usize = 10;
 
 /// Fewest digits at the end of a name in `/tmp` that were drawn, as in `/tmp/go-build3214567890`.
 const DRAWN_DIGITS_MIN: usize = 9;
@@ -221,35 +218,21 @@ impl Word {
         let slash = before.iter().rposition(|byte| *byte == b'/')?;
         let from = self.start - (before.len() - slash - 1);
         let name = &bytes[from..];
-        let drawn = |begin: usize, bytes_drawn: usize, is_one: fn(&u8) -> bool| {
-            let end = skip(name, begin, is_one);
-            let is_whole = !name.get(end).is_some_and(u8::is_ascii_alphanumeric);
-            let to = from + end;
-            (end == begin + bytes_drawn && is_whole && to >= self.end).then_some(Volatile {
-                from,
-                to,
-                by: ID,
-            })
-        };
-        match name {
-            [b't', b'm', b'p', b'.', ..] => drawn(4, MKTEMP_NAME_BYTES, u8::is_ascii_alphanumeric),
-            [b't', b'm', b'p', ..] => drawn(3, PYTHON_NAME_BYTES, |byte| {
-                byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_'
-            }),
-            _ => {
-                let word = bytes[self.start..self.end].iter().rev();
-                let digits = word.take_while(|byte| byte.is_ascii_digit()).count();
-                let is_within = before[..=slash].ends_with(b"/tmp/");
-                let is_drawn = is_within && (DRAWN_DIGITS_MIN..self.len()).contains(&digits);
-                let is_numbered = bytes.get(self.end) == Some(&b'/')
-                    && numbers_process(&bytes[..self.end]) == Some(self.start);
-                let is_below = digits == self.len()
-                    && digits >= DRAWN_DIGITS_MIN
-                    && slash + 1 == before.len()
-                    && numbers_process(&before[..slash]).is_some();
-                (is_drawn || is_numbered || is_below).then(|| self.replaced(self.end, ID))
-            }
+        if name.starts_with(b"tmp") {
+            let to = from + temporary::known(name)?.end;
+            return (to >= self.end).then_some(Volatile { from, to, by: ID });
         }
+        let word = bytes[self.start..self.end].iter().rev();
+        let digits = word.take_while(|byte| byte.is_ascii_digit()).count();
+        let is_within = before[..=slash].ends_with(b"/tmp/");
+        let is_drawn = is_within && (DRAWN_DIGITS_MIN..self.len()).contains(&digits);
+        let is_numbered = bytes.get(self.end) == Some(&b'/')
+            && numbers_process(&bytes[..self.end]) == Some(self.start);
+        let is_below = digits == self.len()
+            && digits >= DRAWN_DIGITS_MIN
+            && slash + 1 == before.len()
+            && numbers_process(&before[..slash]).is_some();
+        (is_drawn || is_numbered || is_below).then(|| self.replaced(self.end, ID))
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) fn told(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
         b"htpasswd" if has_batch_flag(bytes, word.end) => plain(bytes, word.end).last(),
         b"passwd" if before()? == b"openssl" => plain(bytes, word.end).last(),
         b"secrets" | b"secret" => of_store(bytes, word),
-        b"is" => said(bytes, word),
+        b"is" => of_sentence(bytes, word),
         b"SecureString" if bytes[..word.start].ends_with(b"ConvertTo-") => {
             let value = plain(bytes, word.end).next();
             value.filter(|word| bytes[word.start] != b'$')
@@ -230,7 +230,7 @@ fn line<'a>(
 
 /// What a sentence says that a secret is: `the password is …`. Sentences say other things as well, so that a digit and a letter
 /// are asked for and some length.
-fn said(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
+fn of_sentence(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
     const LEAST: usize = 6;
     let end = bytes[..word.start].trim_ascii_end().len();
     let letters = bytes[..end].iter().rev().take(ARGUMENT_BYTES_MAX);

@@ -61,7 +61,7 @@ impl Letters {
     }
 }
 
-/// Where systems keep temporary files: the directory's end.
+/// How the names of directories end in which systems keep temporary files.
 const DIRECTORIES: [&str; 2] = ["/tmp/", "/T/"];
 
 /// The text without what was drawn in the names of temporary files and directories.
@@ -108,30 +108,33 @@ fn name(text: &[u8]) -> &[u8] {
 
 /// Which part of a file's name was drawn.
 fn drawn(name: &[u8]) -> Option<Range<usize>> {
-    let whole = |begin: usize, length: usize, letters: Letters| {
-        let part = name.get(begin..begin + length)?;
-        let is_whole = matches!(name.get(begin + length), None | Some(b'.'));
-        (is_whole && letters.are_of(part)).then_some(begin..begin + length)
-    };
-    let known = DRAWN.iter().find_map(|(begin, length, letters)| {
-        let is_begun = name.starts_with(begin);
-        is_begun
-            .then(|| whole(begin.len(), *length, *letters))
-            .flatten()
-    });
-    known.or_else(|| {
-        let signs = name.iter().rposition(|byte| b"-_.".contains(byte));
-        let places = [name.iter().rposition(|byte| *byte == b'-'), signs];
-        let behind = places.iter().flatten().map(|sign| sign + 1);
-        let mut ways =
-            behind.flat_map(|begin| BEHIND_NAME.map(|(length, letters)| (begin, length, letters)));
-        ways.find_map(|(begin, length, letters)| whole(begin, length, letters))
+    known(name).or_else(|| {
+        let last = |signs: &[u8]| name.iter().rposition(|byte| signs.contains(byte));
+        let behind = [last(b"-"), last(b"-_.")].into_iter().flatten();
+        let mut ways = behind.flat_map(|sign| BEHIND_NAME.map(|way| (sign + 1, way)));
+        ways.find_map(|(begin, (length, letters))| whole(name, begin, length, letters))
     })
+}
+
+/// Which part of a name, with which a text begins, was drawn by one of the programs of [`DRAWN`].
+pub(super) fn known(name: &[u8]) -> Option<Range<usize>> {
+    DRAWN.iter().find_map(|(begin, length, letters)| {
+        let behind = name.starts_with(begin).then_some(begin.len())?;
+        whole(name, behind, *length, *letters)
+    })
+}
+
+/// So many letters from a place on, if they are of this kind and no more follow.
+fn whole(name: &[u8], begin: usize, length: usize, letters: Letters) -> Option<Range<usize>> {
+    let end = begin + length;
+    let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let is_whole = !name.get(end).is_some_and(goes_on);
+    (is_whole && letters.are_of(name.get(begin..end)?)).then_some(begin..end)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::tests::is_soon;
+    use super::super::tests::is_soon;
     use super::*;
 
     /// Given a path that goes on and on, each name is looked at once.
